@@ -282,12 +282,39 @@ async def test_where_messages_are_not_wanted_there_is_no_line_and_floods_are_cou
     assert desk.logged()[-1]["calls"] == 30
 
 
+@pytest.mark.parametrize(
+    "member",
+    [
+        f'"text":"a {TOKEN}"',
+        f'"text":"{TOKEN.upper()}"',
+        f'"text":"a {SIGNED}"',
+        '"AUTH_TOKEN":"open sesame"',
+        '"match_key":"open sesame"',
+        '"Application-Key":"open sesame"',
+        '"text":"http://localhost:8000/join/abcdef"',
+        '"text":"%2FJOIN%2Fabcdef"',
+        '"text":"KEY-abcdefghijklmnop234567"',
+        '"text":"sesame"',
+        '"text":"\\u0074ok-p01-abcdef0123456789"',
+    ],
+)
+def test_among_many_lines_each_secret_is_found_and_the_other_lines_stay_as_they_are(member: str) -> None:
+    others = [b'{"auth_token":"x","text":"Kelly, 5"}\n', b'{"token":null}\n']
+    first, second, third = redact_lines([others[0], b"{%b}\n" % member.encode(), others[1]], [b"sesame"]).splitlines()
+    assert (first, third) == (b'{"auth_token":"[redacted]","text":"Kelly, 5"}', b'{"token":null}')
+    (value,) = json.loads(second).values()
+    assert "[redacted]" in value or "[key]" in value
+    assert not any(secret in value.lower() for secret in ("abcdef", "sesame", "eyj"))
+
+
+ALMOST_TOKENS = ["Kelly of the stock", "tok", "token", "tok-short", "eyj", "monkey", "join", "join-us", "50%", "Token"]
+"""Text that has the letters of a token's signs, and is none."""
 JSON = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**53), 2**53)
     | st.text()
-    | st.sampled_from([TOKEN, SIGNED, f"a {TOKEN}"]),
+    | st.sampled_from([TOKEN, SIGNED, f"a {TOKEN}", *ALMOST_TOKENS]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
@@ -307,7 +334,11 @@ def test_by_its_bytes_a_message_is_redacted_as_by_its_fields(value: Any, compact
         raw = document.encode()
     except UnicodeEncodeError:  # half a surrogate pair, which no message of UTF-8 holds
         return
-    found = redact_lines([b'{"message":%b}\n' % raw])
+    line = b'{"message":%b}\n' % raw
+    found = redact_lines([line])
+    assert redact_lines([b'{"auth_token":"x"}\n', line, b'{"token":null}\n']) == (
+        b'{"auth_token":"[redacted]"}\n%b{"token":null}\n' % found
+    )
     assert json.loads(found) == {"message": redact_tokens(json.loads(document))}
     assert found.endswith(b"\n")
     assert found[:-1].decode().isprintable()

@@ -522,6 +522,44 @@ async def test_a_call_that_the_manager_did_not_sign_is_refused(agent: Agent, for
         await agent.session.check_manager(token)
 
 
+@in_virtual_time
+async def test_a_token_that_was_good_before_is_good_until_it_expires_and_no_other_is(agent: Agent) -> None:
+    agent.meets(always_reply(ACCEPTED), always_reply(STILL_THERE))
+    await agent.session.register()
+    callers, token, shown = agent.session.callers, manager_token("P01"), match_token()
+    for _ in range(2):
+        await agent.session.check_manager(token)
+        await callers.check_match_token(shown, "R1M1", "REF01")
+    for forged in FORGED.values():
+        with pytest.raises(Refusal):
+            await agent.session.check_manager(forged)
+    for match_id, referee_id in (("R1M2", "REF01"), ("R1M1", "REF02")):
+        with pytest.raises(Refusal):
+            await callers.check_match_token(shown, match_id, referee_id)
+    await asyncio.sleep(629)
+    await agent.session.check_manager(token)
+    await callers.check_match_token(shown, "R1M1", "REF01")
+    await asyncio.sleep(2)
+    with pytest.raises(Refusal, match="expired"):
+        await agent.session.check_manager(token)
+    with pytest.raises(Refusal, match="expired"):
+        await callers.check_match_token(shown, "R1M1", "REF01")
+
+
+@in_virtual_time
+async def test_a_token_that_was_good_under_other_keys_is_verified_again(agent: Agent) -> None:
+    agent.meets(always_reply(ACCEPTED))
+    await agent.session.register()
+    token = manager_token("P01")
+    await agent.session.check_manager(token)
+    agent.session.callers.trust_keys("P01", "L1", SigningKey.generate().public_jwk, None)
+    with pytest.raises(Refusal, match="didn't sign it"):
+        await agent.session.check_manager(token)
+    agent.session.callers.trust_keys("P07", "L1", KEY.public_jwk, None)
+    with pytest.raises(Refusal, match="not meant for"):
+        await agent.session.check_manager(token)
+
+
 @pytest.mark.parametrize("public_key", [KEY.public_jwk, None])
 @in_virtual_time
 async def test_where_nobody_is_verified_or_no_key_was_sent_everybody_may_call(log: JsonLogger, public_key: Any) -> None:

@@ -13,6 +13,7 @@ from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import methods_served_by
 from agent_league.protocol.tolerance import RUN_PATH, MessageFrame
 from agent_league.protocol.version import PROTOCOL_V1
+from tests.protocol.examples import requests_by_method
 from tests.protocol.examples_v1 import MESSAGES as V1
 from tests.protocol.test_tolerance import ROWS
 
@@ -434,3 +435,24 @@ def test_the_notes_of_an_application_follow_those_of_its_frame() -> None:
     assert noted == ProtocolProfile(
         call_form="bare", deviations=("message in the bare body", "'playerMeta' for 'player_meta'")
     )
+
+
+def altered_frames(frame: dict[str, Any]) -> list[Any]:
+    """A frame with each of its parts, and of its message's envelope, left out or of another kind."""
+    values: tuple[Any, ...] = (None, 7, 1.5, True, "7", "LEAGUE_ERROR", "league.v1", [], {}, ["x"])
+    frames = [{**frame, name: value} for name in frame for value in values]
+    frames += [{part: frame[part] for part in frame if part != name} for name in frame]
+    params = frame["params"]
+    frames += [{**frame, "params": {**params, name: value}} for name in params for value in values]
+    return [*frames, *({**frame, "params": {x: params[x] for x in params if x != name}} for name in params)]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", requests_by_method())
+def test_a_call_understood_at_first_sight_is_what_a_closer_look_finds(name: str, strict: bool) -> None:
+    frame = requests_by_method()[name]
+    parser = reception(server_of(name), strict=strict)
+    assert parser._parse_own_form(frame) is not None
+    for altered in altered_frames(frame):
+        if (asked := parser._parse_own_form(altered)) is not None:
+            assert asked == parser._parse_any_form(altered)

@@ -14,6 +14,7 @@ from agent_league.http.limits import (
     MAX_MESSAGE,
     MAX_UNFINISHED,
     ConnectionLimits,
+    LimitedProtocol,
 )
 from agent_league.http.server import HttpServer
 from tests.http.wire import LIMIT, Connection, chunked, connected, fetch, request, until
@@ -249,6 +250,7 @@ async def test_requests_sent_ahead_are_read_no_faster_than_they_are_answered(ech
             await echo.asked.wait()
         ahead = asyncio.create_task(connection.send(POST * 50_000))
         (visitor,) = server._server_limits.list_connections()
+        assert isinstance(visitor, LimitedProtocol)
         await until(lambda: len(visitor.pipeline) > 0)
         most = len(visitor.pipeline)
         echo.go_on.set()

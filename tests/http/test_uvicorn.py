@@ -28,6 +28,7 @@ OVERRIDDEN = {
     "on_response_complete": [],
     "pause_writing": [],
     "handle_websocket_upgrade": [],
+    "_should_upgrade": [],
 }
 PARSER_METHODS = {"feed_data", "get_http_version", "get_method", "should_keep_alive", "should_upgrade"}
 PARSER_CALLBACKS = {"on_message_begin", "on_url", "on_header", "on_headers_complete", "on_body", "on_message_complete"}
@@ -43,6 +44,7 @@ def test_what_a_connection_overrides_is_there_and_takes_the_same() -> None:
         assert name in vars(limits.LimitedProtocol), name
     own = {name for name in vars(limits.LimitedProtocol) if hasattr(HttpToolsProtocol, name)}
     assert {name for name in own if not name.startswith("__")} == set(OVERRIDDEN)
+    assert parameters(HttpToolsProtocol._get_upgrade) == []
 
 
 def test_the_signatures_that_uvicorn_and_we_call_each_other_by_are_the_same() -> None:

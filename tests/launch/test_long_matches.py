@@ -43,15 +43,8 @@ class CountingNetwork(MemoryNetwork):
         self.bytes_carried = 0
         self._forgets_rounds = forgets_rounds
 
-    async def exchange(
-        self,
-        endpoint: str,
-        frame: bytes,
-        limit: float,
-        bearer: str | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> HttpReply:
-        status, body = await super().exchange(endpoint, frame, limit, bearer, headers)
+    async def exchange(self, endpoint: str, frame: bytes, *rest: Any, **named: Any) -> HttpReply:
+        status, body = await super().exchange(endpoint, frame, *rest, **named)
         self.bytes_carried += len(frame) + len(body)
         return status, body.replace(b',"rounds_since":true', b"") if self._forgets_rounds else body
 

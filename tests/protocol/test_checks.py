@@ -7,7 +7,7 @@ import pytest
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.protocol import v2
-from agent_league.protocol.checks import check_envelope, describe_value, parse_fields
+from agent_league.protocol.checks import SharedParams, check_envelope, describe_value, parse_fields
 from agent_league.protocol.envelope import MessagePart
 from tests.protocol.examples import requests_by_method
 
@@ -31,6 +31,18 @@ def test_a_right_envelope_passes() -> None:
     assert str(envelope.sender) == "player:P01"
     assert envelope.auth_token == "tok-p01-xyz789"
     assert envelope.league_id == "league_2025_even_odd"
+
+
+def test_the_envelope_of_a_broadcast_is_checked_once_for_each_type_that_is_expected() -> None:
+    shared = SharedParams(QUERY)
+    assert check_envelope(shared, "LEAGUE_QUERY") == check_envelope(QUERY, "LEAGUE_QUERY")
+    assert check_envelope(shared, "LEAGUE_QUERY") is check_envelope(shared, "LEAGUE_QUERY")
+    for _ in range(2):
+        with pytest.raises(Refusal, match="'message_type' must be"):
+            check_envelope(shared, "ROUND_ANNOUNCEMENT")
+    broken = SharedParams({**QUERY, "sender": "somebody"})
+    for _ in range(2):
+        assert refused(broken).context["field"] == "sender"
 
 
 @pytest.mark.parametrize("protocol", ["league.v1", "league.v3", "LEAGUE.V2", "", 2, ["league.v2"], {}, False])

@@ -429,3 +429,29 @@ def test_a_match_key_vouches_for_no_call_of_the_manager() -> None:
 def test_an_empty_match_key_is_none() -> None:
     token = signed_with_nothing()
     assert "didn't sign it" in refusal(check_match, token, TokenVerifier(KEY.public_jwk, LEAGUE, ""))
+
+
+def test_a_keyed_token_is_the_jwt_that_pyjwt_would_write() -> None:
+    token, key = keyed_token(), KEY.derive_match_key("P01")
+    header, payload, _ = token.split(".")
+    claims = base64.urlsafe_b64decode(payload + "==")
+    assert jwt.PyJWS().encode(claims, key, algorithm="HS256") == token
+    assert jwt.PyJWS().decode(token, key, algorithms=["HS256"]) == claims
+    otherwise = jwt.PyJWS().encode(claims, key, algorithm="HS256", headers={"kid": "1"})
+    assert not otherwise.startswith(header)
+    check_match(otherwise, keyed())
+
+
+def test_a_keyed_token_altered_anywhere_is_refused() -> None:
+    token, verifier = keyed_token(), keyed()
+    for place, letter in enumerate(token):
+        altered = token[:place] + ("A" if letter != "A" else "B") + token[place + 1 :]
+        if token.rindex(".") + 1 + 42 != place:  # of its last letter only four bits count
+            refusal(check_match, altered, verifier)
+        refusal(check_match, token[:place] + token[place + 1 :], verifier)
+
+
+def test_a_key_signs_no_token_of_the_manager_s() -> None:
+    claims = {**claims_of(manager_token()), "use": "manager"}
+    token = jwt.PyJWS().encode(json.dumps(claims).encode(), KEY.derive_match_key("P01"), algorithm="HS256")
+    assert "a match key signs match tokens and no others" in refusal(check_manager, token, keyed())

@@ -23,7 +23,7 @@ def test_there_is_a_schema_file_for_every_message_and_none_beside() -> None:
 @pytest.mark.parametrize("message_type", MESSAGES)
 def test_a_schema_file_is_what_the_code_says(message_type: str) -> None:
     written = json.loads((FOLDER / f"{message_type}.json").read_text("utf-8"))
-    assert written == SCHEMAS[message_type], "run `league schemas docs/schemas`"
+    assert written == SCHEMAS[message_type], "run `league dev schemas docs/schemas`"
 
 
 @pytest.mark.parametrize("message_type", MESSAGES)

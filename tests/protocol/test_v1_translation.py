@@ -407,6 +407,15 @@ def test_a_player_of_ours_registers_as_the_seed_shows() -> None:
     assert asked(written, Role.LEAGUE_MANAGER).player_meta.contact_endpoint == meta["contact_endpoint"]
 
 
+@pytest.mark.parametrize("look", [{}, {"color": "#c0392b"}, {"color": "#c0392b", "avatar": "🦊"}, {"avatar": ["🦊"]}])
+def test_a_look_that_was_told_goes_both_ways_and_nothing_is_added_without_one(look: dict[str, Any]) -> None:
+    meta = {"display_name": "A", "version": "1", "game_types": [], "contact_endpoint": "http://h:1/mcp", **look}
+    ours = v2.LeagueRegisterRequest.write(**{**ENVELOPE, "sender": "player:P07"}, player_meta=meta)
+    written = translate_registration_to_v1(ours.to_wire(), "player_007", NOW, LEAGUE, OTHER_LEAGUE).to_wire()
+    assert written["player_meta"] == {**meta, "contact_endpoint": "mcp://h:1/player_007"}
+    assert asked(written, Role.LEAGUE_MANAGER).to_wire()["player_meta"] == meta
+
+
 def test_the_last_part_of_an_address_asks_for_an_id() -> None:
     ours = v2.LeagueRegisterRequest.write(
         **{**ENVELOPE, "sender": "player:P07"},

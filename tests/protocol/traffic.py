@@ -7,7 +7,7 @@ refused, everything is queried, and wrong messages are sent: so every message th
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from agent_league.config.home import make_home
 from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import agent_endpoint, play_in_process, run_agents
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
+from agent_league.launch.serving import offer_links
 from agent_league.league.app import LeagueManager
 from agent_league.league.resume import open_store
 from agent_league.players.app import Player
@@ -130,8 +131,16 @@ def make_league(folder: Path, overrides: Mapping[str, Any] | None = None, **requ
 async def _good_league(folder: Path) -> list[Exchange]:
     network = RecordingNetwork()
     async with asyncio.timeout(LIMIT):
-        await play_in_process(make_league(folder, players=4, referees=2, seed="7"), network)
+        await play_in_process(_with_links(make_league(folder, players=4, referees=2, seed="7")), network)
     return network.exchanges
+
+
+def _with_links(plan: LeaguePlan) -> LeaguePlan:
+    """The same league as `league run` plays it, each role in a process of its own."""
+    (manager,) = offer_links([plan.manager])
+    return replace(
+        plan, manager=manager, referees=tuple(offer_links(plan.referees)), players=tuple(offer_links(plan.players))
+    )
 
 
 async def _bad_league(folder: Path) -> list[Exchange]:

@@ -69,7 +69,7 @@ class Unwritable(EvenOddWire):
 
     def result(self, *args: Any) -> dict[str, Any]:
         self.told += 1
-        return {**super().result(*args), **({"more": object()} if self.told > 2 else {})}
+        return {**super().result(*args), **({"more": object()} if self.told > 1 else {})}
 
 
 @in_virtual_time

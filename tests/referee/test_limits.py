@@ -2,12 +2,20 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from agent_league.agent.outbox import Outboxes
+from agent_league.agent.peer_client import PeerClient
 from agent_league.clock import parse_utc
+from agent_league.config.models import RetryPolicy, TimeoutConfig
+from agent_league.http.memory import MemoryNetwork
+from agent_league.protocol.v2.match import MatchLimits
+from agent_league.referee.requests import RefereeContext
 from agent_league.testing.peers import Script, never_reply
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from tests.referee.hall import REFEREE, Hall, hall
@@ -124,3 +132,24 @@ async def test_limits_of_another_form_are_refused(home: Path, limits: Any) -> No
         match.pair()
         answer = await match.start(limits=limits)
         assert (answer["error_code"], answer["context"]["field"]) == ("E002", "limits")
+
+
+def test_a_context_under_limits_is_made_once_and_never_taken_for_another() -> None:
+    own = RefereeContext(
+        peer_client=PeerClient(MemoryNetwork()),
+        outboxes=Outboxes(lambda *_: None),
+        timeouts=TimeoutConfig(),
+        retry=RetryPolicy(),
+        failure_threshold=1,
+        rng=Random(0),
+    )
+    first, second = MatchLimits(move_sec=2), MatchLimits(move_sec=3, attempts=1)
+    assert own.with_limits(first) is own.with_limits(MatchLimits(move_sec=2))
+    assert own.with_limits(first).timeouts.move_timeout_sec == 2
+    assert own.with_limits(second).timeouts.move_timeout_sec == 3
+    assert own.with_limits(second).retry.max_retries == 1
+    assert own.with_limits(first).retry == own.retry
+    stricter = replace(own, strict=True)
+    assert stricter.with_limits(second).strict
+    assert not own.with_limits(second).strict
+    assert own.with_limits(None) is own

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from agent_league.clock import parse_utc
+from agent_league.log import JsonLogger
 from agent_league.model.names import CHECK_LEAGUE
+from agent_league.referee.match_file import QUIET_SECONDS, MatchFileWriter
+from agent_league.storage.match_segments import list_match_paths
 from agent_league.testing.peers import Params, RawReply, Script, always_reply, never_reply
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from tests.referee.hall import SIGNED, Hall, accept_with_key, hall
@@ -44,6 +47,34 @@ async def test_the_file_lies_at_the_seeds_path_and_holds_the_result(home: Path) 
     assert result["drawn_number"] == report["result"]["details"]["drawn_number"]
     assert result["terminations"] == {"P01": "normal", "P02": "normal"}
     assert [path.name for path in path.parent.iterdir()] == ["R1M1.json"]
+
+
+@in_virtual_time
+async def test_a_busy_referee_writes_its_files_when_it_is_quieter_and_at_the_end(home: Path) -> None:
+    writer, folder = MatchFileWriter(home, JsonLogger("REF01", log_root=home / "logs")), home / "data/matches/league"
+
+    def settle(*match_ids: str) -> None:
+        for match_id in match_ids:
+            writer.propose_file("league", match_id, "REF01", {"result": None})
+            writer.settle_file("league", match_id, counts=True)
+
+    def list_written() -> list[str]:
+        return sorted(path.stem for path in folder.glob("*.json"))
+
+    settle("R1M1")
+    assert list_written() == ["R1M1"], "with time, it is written at once"
+    settle("R1M2", "R1M3", "R1M4")
+    await asyncio.sleep(1.1 * QUIET_SECONDS)
+    settle("R1M5", "R1M6", "R1M7")
+    await asyncio.sleep(QUIET_SECONDS)
+    assert list_written() == ["R1M1"]
+    assert [path.stem for path in list_match_paths(folder)] == [f"R1M{number}" for number in range(1, 8)]
+    await asyncio.sleep(QUIET_SECONDS)
+    assert list_written() == [f"R1M{number}" for number in range(1, 8)]
+    settle("R2M1")
+    writer.close()
+    assert list_written()[-1] == "R2M1"
+    assert len([*folder.iterdir()]) == 8
 
 
 @in_virtual_time

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agent_league.storage.match_segments import read_match_bytes
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.peers import Params, RawReply, Script, never_reply, reply_garbage
 from agent_league.testing.virtual_time import in_virtual_time
@@ -141,7 +142,7 @@ async def test_the_report_comes_after_game_over_and_what_will_be_the_match_file(
     files = MatchRepository(LEAGUE, home)
 
     async def report(_: Params) -> Any:
-        waiting = json.loads(files.paths.match_proposal_file(LEAGUE, "R1M1", "REF01").read_text())
+        waiting = json.loads(read_match_bytes(files.paths.match_file(LEAGUE, "R1M1"), "REF01"))
         seen.append(waiting["result"]["status"])
         seen.extend(method for player in match.players.values() for method, _ in player.received_calls[-1:])
         assert files.list() == []

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agent_league.errors import ErrorCode, PeerUnreachable
+from agent_league.referee import requests
 from agent_league.testing.peers import (
     Params,
     RawReply,
@@ -19,7 +20,7 @@ from agent_league.testing.peers import (
     never_reply,
     reply_garbage,
 )
-from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
+from agent_league.testing.virtual_time import VirtualClock, in_virtual_time, run_in_virtual_time
 from tests.games.sticks import STICKS
 from tests.referee.golden import golden, missing
 from tests.referee.hall import Hall, hall
@@ -538,6 +539,23 @@ async def test_a_player_that_the_league_s_server_can_t_call_for_a_while_loses_on
     failed = [line for line in match.record()["transcript"] if line["direction"] == "failed"]
     assert [line["method"] for line in failed] == ["handle_game_invitation"]
     assert player.received_params("get_player_state"), "which tells that it can be called"
+
+
+@pytest.mark.parametrize("delay", [2.0, 2.144189770960461])
+def test_waiting_for_a_seat_ends_whatever_fraction_of_a_second_is_left(
+    home: Path, monkeypatch: pytest.MonkeyPatch, delay: float
+) -> None:
+    monkeypatch.setattr(requests, "delay_before_retry", lambda *_: delay)
+
+    async def play() -> None:
+        async with hall(home) as match:
+            match.pair()
+            dial_out(match, until=10_000, failure=MOVING)
+            await match.start()
+            await match.manager.wait_for_calls("report_match_result", 1)
+            assert asyncio.get_running_loop().time() < 90
+
+    run_in_virtual_time(play())
 
 
 @pytest.mark.parametrize(("failure", "least", "most"), [(GONE, 9, 30), (MOVING, 60, 90)])

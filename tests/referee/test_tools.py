@@ -300,6 +300,37 @@ async def test_the_manager_may_ask_for_many_matches_at_once(home: Path) -> None:
 
 
 @in_virtual_time
+async def test_positions_are_what_both_players_see_of_running_and_watched_matches(home: Path) -> None:
+    go = asyncio.Event()
+    async with hall(home) as match:
+        match.pair(a={"choose_parity": held_until(go, {"parity_choice": "even"})})
+        await match.start("R1M1")
+        await match.players["P01"].wait_for_calls("choose_parity")
+        asked = {"match_ids": ["R1M1", "R9M9"], "positions": True}
+        answer = await match.call("get_match_state", asked)
+        assert answer["matches"] == {"R1M1": "COLLECTING_CHOICES", "R9M9": None}
+        (position,) = answer["positions"].values()
+        assert position["view"]["choices"] is None, "one of them has chosen already"
+        assert (position["moves"], position["last"], position["waiting_for"]) == (0, {}, ["P01", "P02"])
+        go.set()
+        await match.manager.wait_for_calls("report_match_result")
+        await asyncio.gather(*match.referee._match_tasks.values())
+        last = (await match.call("get_match_state", asked))["positions"]["R1M1"]
+        assert last["view"]["number"] is not None
+        assert last["last"] == {"P01": "even", "P02": last["last"]["P02"]}
+
+
+@in_virtual_time
+async def test_of_a_league_that_hides_something_no_position_is_told(home: Path) -> None:
+    async with hall(home) as match:
+        match.pair(a={"choose_parity": never_reply})
+        await match.start("R1M1", hides_transcript=True)
+        await match.players["P01"].wait_for_calls("choose_parity")
+        answer = await match.call("get_match_state", {"match_ids": ["R1M1"], "positions": True})
+        assert answer["positions"] == {}
+
+
+@in_virtual_time
 async def test_a_match_is_a_referees_until_its_report_is_acknowledged(home: Path) -> None:
     """The match is over, but the manager is away: it must not give it to another."""
     async with hall(home, manager={"report_match_result": never_reply}) as match:

@@ -57,6 +57,17 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture
 def database(postgres: PostgresServer) -> str:
     """The address of an empty database."""
+    return make_database(postgres)
+
+
+@pytest.fixture
+def empty_database(postgres: PostgresServer) -> str:
+    """Another one."""
+    return make_database(postgres)
+
+
+def make_database(postgres: PostgresServer) -> str:
+    """Make an empty database; returns its address."""
     name = f"league_{next(_numbers)}"
     engine = create_engine(make_url(postgres.address()), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:

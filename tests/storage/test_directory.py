@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
-from agent_league.storage.base import ManagerReplaced, MatchRow
+from agent_league.errors import UserError
+from agent_league.storage import migrations
+from agent_league.storage.base import ManagerReplaced, MatchRow, OtherServersRun
 from agent_league.storage.directory import (
     DirectoryView,
     LeagueLease,
@@ -117,6 +120,56 @@ def test_a_server_that_leaves_or_starts_anew_frees_its_leagues_at_once(stage: St
     assert not directory.renew(A)
     directory.enter(ServerRow("a3", A.address, "another machine"))
     assert {*directory.read_view().servers} == {"a2", "a3"}
+
+
+def test_a_server_that_passes_calls_in_another_way_is_refused_while_the_others_run(stage: Stage) -> None:
+    directory = stage.directory()
+    directory.enter(replace(A, version="1.0", protocol=1))
+    directory.enter(replace(B, version="1.1", protocol=1))
+    newer = replace(C, version="2.0", protocol=2)
+    with pytest.raises(OtherServersRun, match=r"http://10\.0\.0\.\d:8000 .* of version 1\.\d, .* than version 2\.0"):
+        directory.enter(newer)
+    view = directory.read_view()
+    assert {name: row.version for name, row in view.servers.items()} == {"a": "1.0", "b": "1.1"}
+    directory.leave(A)
+    directory.enter(replace(newer, address=B.address, machine=B.machine))
+    assert {*directory.read_view().servers} == {"c"}, "it has taken the place of the one that was there"
+
+
+def make_older_database(stage: Stage, monkeypatch: pytest.MonkeyPatch, seconds: float = LONG) -> None:
+    """Make a database as the release before servers had versions made it, with a server that uses it."""
+    with monkeypatch.context() as patched:
+        patched.setattr(migrations, "STEPS", migrations.STEPS[:11])
+        stage.store().bring_up_to_date()
+    row = f"'old', 'http://10.0.0.9:8000', 'm', {migrations.NOW} + {seconds}"
+    stage.place.execute(f"INSERT INTO servers VALUES ({row})")
+
+
+def test_a_newer_version_changes_no_schema_under_servers_that_run(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_older_database(stage, monkeypatch)
+    with pytest.raises(OtherServersRun, match=r"schema version 11, .* use it: http://10\.0\.0\.9:8000\. Stop them all"):
+        stage.store().bring_up_to_date()
+    assert stage.place.execute("SELECT max(version) FROM agent_league_schema") == [(11,)]
+    looked = stage.directory().peek()
+    assert looked is not None
+    assert {name: row.version for name, row in looked.servers.items()} == {"old": ""}
+    stage.place.execute("UPDATE servers SET expires_at = 0")
+    directory = stage.directory()
+    directory.enter(A)
+    assert {*directory.read_view().servers} == {"a"}
+
+
+def test_a_server_that_was_paused_while_a_newer_version_changed_the_schema_doesnt_enter_again(stage: Stage) -> None:
+    directory = stage.directory()
+    directory.enter(A)
+    stage.expire(A)
+    newer = len(migrations.STEPS) + 1
+    stage.place.execute(f"INSERT INTO agent_league_schema VALUES ({newer})")
+    with pytest.raises(UserError, match=f"has schema version {newer}"):
+        directory.enter(replace(A, server_id="a2"))
+    assert not directory.read_view().servers
 
 
 def test_many_claim_at_once_and_no_league_goes_to_two(stage: Stage) -> None:

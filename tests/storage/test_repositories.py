@@ -1,12 +1,8 @@
 """The repositories of seed 000, also under the seed's own names."""
 
-import errno
 import json
-import os
-import shutil
 import subprocess
 import sys
-from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -75,48 +71,6 @@ def test_matches_are_saved_listed_and_loaded(tmp_path: Path) -> None:
         "match_id": "R1M2",
         "result": None,
     }
-
-
-def test_a_proposed_match_waits_beside_its_place_until_it_is_accepted(tmp_path: Path) -> None:
-    repository = MatchRepository(LEAGUE, tmp_path)
-    waiting = repository.paths.match_proposal_file(LEAGUE, "R1M1", "REF01")
-    content = repository.encode_match("R1M1", {"result": None})
-    repository.save_proposal("R1M1", content, "REF01")
-    assert (waiting.read_bytes(), repository.list()) == (content, [])
-    shutil.rmtree(tmp_path / "data")  # a league that was put away in between took the folder along
-    repository.save_proposal("R1M1", content, "REF01")
-    repository.accept_proposal("R1M1", "REF01")
-    assert (waiting.exists(), repository.list()) == (False, ["R1M1"])
-    assert repository.paths.match_file(LEAGUE, "R1M1").read_bytes() == content
-
-
-def test_a_proposal_that_finds_no_room_leaves_no_half_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class FullDisk(FileIO):
-        def write(self, content: Any, /) -> int:
-            if len(content) < 100:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return super().write(content[:50])
-
-    monkeypatch.setattr("agent_league.storage.repositories.FileIO", FullDisk)
-    repository = MatchRepository(LEAGUE, tmp_path)
-    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
-        repository.save_proposal("R1M1", b"x" * 300, "REF01")
-    assert list(repository.paths.matches_folder(LEAGUE).iterdir()) == []
-
-
-def test_a_proposal_is_whole_however_little_is_written_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Sluggish(FileIO):
-        def write(self, content: Any, /) -> int:
-            return super().write(content[:7])
-
-    monkeypatch.setattr("agent_league.storage.repositories.FileIO", Sluggish)
-    repository = MatchRepository(LEAGUE, tmp_path)
-    content = repository.encode_match("R1M1", {"result": None})
-    repository.save_proposal("R1M1", content, "REF01")
-    repository.accept_proposal("R1M1", "REF01")
-    assert repository.paths.match_file(LEAGUE, "R1M1").read_bytes() == content
 
 
 def test_histories_are_saved_and_loaded(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class FailedAttempt:
     """Seconds until the next attempt; None: there is none, and the player loses."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ParsedAnswer:
     """A parsed answer and the deviations that were tolerated."""
 
@@ -56,7 +56,7 @@ class ParsedAnswer:
     deviations: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JoinAnswer:
     """What a player says to an invitation."""
 

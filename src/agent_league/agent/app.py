@@ -21,9 +21,11 @@ from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SIGN_UP_TEAM_KEY
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.call_limits import CallLimits, RateLimit, TokenCheck
 from agent_league.http.caller_address import CALLER_ADDRESS, UNKNOWN_ADDRESS, Address
-from agent_league.http.carrier import MAX_BODY, FrameHandler, RequestRejected
+from agent_league.http.carrier import MAX_BODY, FrameHandler, HttpReply, RequestRejected
 from agent_league.http.header_check import HeaderCheck, HeaderFields, parse_bearer_token
 from agent_league.http.limits import MAX_DRAINED, RejectionCallback
+from agent_league.http.link_frames import MISDIRECTED
+from agent_league.http.link_server import LinkTargets
 
 MCP_PATH = "/mcp"
 JSON_TYPE = (b"content-type", b"application/json")
@@ -93,6 +95,8 @@ class AgentApp:
         self._path_apps = dict(path_apps or {})
         self._closers: list[Callable[[], Awaitable[None]]] = []
         self.takes_websockets = path_apps is not None
+        self.link_targets: LinkTargets | None = None
+        """The agents of this process that are called over links; None: this server takes no links."""
         self._refuse_frame = refuse_frame
         self.refused = refused or _ignore_refusal
         self.call_limits = CallLimits(has_good_token)
@@ -178,19 +182,46 @@ class AgentApp:
         body = await self._read_body(scope, receive, send, fields)
         if body is None:
             return
-        limit = self._rate_limit
-        if limit and (wait := limit.count_requests(client[0], count_requests(body))):
-            answer = self._refuse_frame(body, _make_rate_refusal(limit, wait))
-        else:
-            answer = await self.call_limits.answer_call(handler, body, parse_bearer_token(fields), client[0])
-            # Checked after the call so that direct calls don't pay for it; an unknown method had no effect.
-            if mcp and answer is not None and answer.startswith(UNKNOWN_METHOD_PREFIX) and mcp.is_mcp_body(body):
-                await mcp.handle_read(body, scope, receive, send)
-                return
+        answer = await self._answer_call(handler, body, parse_bearer_token(fields), client)
+        if mcp and self._is_for_mcp(body, answer):
+            await mcp.handle_read(body, scope, receive, send)
+            return
         if answer is None:
             await _send_response(send, 202, b"")
         else:
             await _send_response(send, 200, answer, JSON_TYPE)
+
+    async def _answer_call(
+        self, handler: FrameHandler, body: bytes, bearer: str | None, client: Address
+    ) -> bytes | None:
+        """Answer a frame within the limits of its caller; raises RequestRejected."""
+        limit = self._rate_limit
+        if limit and (wait := limit.count_requests(client[0], count_requests(body))):
+            return self._refuse_frame(body, _make_rate_refusal(limit, wait))
+        return await self.call_limits.answer_call(handler, body, bearer, client[0])
+
+    def _is_for_mcp(self, body: bytes, answer: bytes | None) -> bool:
+        """Whether a frame is an MCP request, which had no effect; told by the answer, so that other calls don't pay."""
+        if self._mcp is None or answer is None or not answer.startswith(UNKNOWN_METHOD_PREFIX):
+            return False
+        return self._mcp.is_mcp_body(body)
+
+    def check_link(self, scope: Scope) -> None:
+        """Check the headers of a request for a link; raises RequestRejected."""
+        self.header_check.check_origin(self.header_check.check_request(scope))
+
+    async def answer_linked_call(self, body: bytes, bearer: str | None, client: Address) -> HttpReply:
+        """Answer a call that came over a link, as if it had come over HTTP; MISDIRECTED for an MCP request."""
+        CALLER_ADDRESS.set(client)
+        SIGN_UP_TEAM.set(None)
+        try:
+            answer = await self._answer_call(self._handlers[MCP_PATH], body, bearer, client)
+        except RequestRejected as error:
+            self.refused(client, error.status, error.sentence)
+            return error.status, error.sentence.encode()
+        if self._is_for_mcp(body, answer):
+            return MISDIRECTED, b""
+        return (202, b"") if answer is None else (200, answer)
 
     async def _serve_pages(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a web page; answers a rejection itself, since Starlette would treat it as a server error."""

@@ -6,7 +6,7 @@ Tokens expire by the manager's clock, which is set by its answers: our own may b
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NoReturn
 
@@ -18,8 +18,8 @@ from agent_league.model.names import has_agent_id_form
 from agent_league.protocol.methods import Caller
 from agent_league.protocol.tokens import TokenExpired, TokenVerifier, matches_token_hash
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""Stands for the manager's time as long as that is unknown, so that no token counts as expired."""
+EPOCH = 0.0
+"""Stands for the manager's time as long as that is unknown, so that no token counts as expired; Unix time."""
 MAX_REFEREE_HASHES = 1000
 """Matches whose referees are remembered by their tokens' hashes; the oldest are forgotten."""
 MAX_ACCEPTED_CALLS = 64
@@ -47,9 +47,12 @@ class CallerCheck:
         self._verifier: TokenVerifier | None = None
         self._accepted_calls: dict[tuple[str | None, str, str], float] = {}
         """When the token of a call expires that was accepted: by token, match and referee; Unix time of the manager."""
+        self._manager_token: tuple[str, float] | None = None
+        """The manager's token that was accepted last, and when it expires."""
         self._referee_hashes: dict[str, str] = {}
         self._manager_epoch = EPOCH
         """The manager's time at loop time 0."""
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._clock_lock = asyncio.Lock()
         self._last_clock_query = -CLOCK_QUERY_SECONDS
 
@@ -62,13 +65,13 @@ class CallerCheck:
         """Check callers of this agent by these keys from now on; raises ValueError if they can't be used."""
         self._agent_id = agent_id
         self.public_key, self.match_key, self._verifier = public_key, match_key, None
-        self.has_key, self._accepted_calls = public_key is not None, {}
+        self.has_key, self._accepted_calls, self._manager_token = public_key is not None, {}, None
         if self.enabled and public_key is not None:
             self._verifier = TokenVerifier(public_key, league_id or "", match_key)
 
     def forget_keys(self) -> None:
         self.public_key = self.match_key = self._verifier = None
-        self.has_key, self._accepted_calls, self._referee_hashes = False, {}, {}
+        self.has_key, self._accepted_calls, self._referee_hashes, self._manager_token = False, {}, {}, None
 
     def add_referee_hashes(self, token_hashes: Mapping[str, str | None]) -> None:
         """Note the token hashes by which the manager identifies the referee of each match; None: it has none any more.
@@ -86,7 +89,21 @@ class CallerCheck:
         """Set the manager's time, if this is a timestamp."""
         told = parse_utc(manager_time) if isinstance(manager_time, str) else None
         if told is not None:
-            self._manager_epoch = told - timedelta(seconds=asyncio.get_running_loop().time())
+            self._manager_epoch = told.timestamp() - asyncio.get_running_loop().time()
+
+    def _read_manager_clock(self) -> float:
+        """The manager's time now, as Unix time."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._manager_epoch + self._loop.time()
+
+    def has_accepted_manager(self, bearer: str | None) -> bool:
+        """Whether `check_manager` has accepted this very token, which has not expired since.
+
+        It is compared with what was verified under the present keys; new keys forget it.
+        """
+        known = self._manager_token
+        return known is not None and known[0] == bearer and self._read_manager_clock() <= known[1]
 
     async def check_manager(self, bearer: str | None, address: str) -> None:
         """Raise a Refusal unless a call comes from the manager, which is at `address`."""
@@ -94,7 +111,8 @@ class CallerCheck:
             token = bearer or _refuse_missing_token(
                 "the manager's signed token must come in the header `Authorization: Bearer`"
             )
-            await self._check_by_manager_clock(partial(verifier.check_manager_token, token, agent_id=self._agent_id))
+            check = partial(verifier.check_manager_token, token, agent_id=self._agent_id)
+            self._manager_token = (token, await self._check_by_manager_clock(check))
         elif self.enabled and not self.has_key:
             _check_calling_machine(self.manager_machines, f"the league manager at {address}")
 
@@ -111,8 +129,7 @@ class CallerCheck:
         if (verifier := self._verifier) is None:
             return
         call = (token, match_id, referee_id)
-        now = self._manager_epoch + timedelta(seconds=asyncio.get_running_loop().time())
-        if now.timestamp() < self._accepted_calls.get(call, 0):
+        if self._read_manager_clock() < self._accepted_calls.get(call, 0):
             return
         given = token or _refuse_missing_token(
             "'auth_token' must hold the match token that the manager gave this referee"
@@ -138,14 +155,14 @@ class CallerCheck:
         """Run a token check, which returns the expiry; if it has passed, ask for the manager's time and check again."""
         now = asyncio.get_running_loop().time
         try:
-            return check(now=self._manager_epoch + timedelta(seconds=now()))
+            return check(now=datetime.fromtimestamp(self._read_manager_clock(), UTC))
         except TokenExpired:
             async with self._clock_lock:
                 if now() >= self._last_clock_query + CLOCK_QUERY_SECONDS:
                     with suppress(CallFailed):
                         await self._query_time(CLOCK_QUERY_SECONDS)
                     self._last_clock_query = now()
-            return check(now=self._manager_epoch + timedelta(seconds=now()))
+            return check(now=datetime.fromtimestamp(self._read_manager_clock(), UTC))
 
     def find_token_sender(self, bearer: str | None) -> str | None:
         """The sender that a token was signed for; None if unknown. Makes no call."""

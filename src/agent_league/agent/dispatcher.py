@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import orjson
 
 from agent_league.agent import jsonrpc
+from agent_league.agent.answer_pages import PAGED_FIELDS, Reader, read_page_number, shape_answer
 from agent_league.agent.message_log import MessageLog, ReceivedCall
 from agent_league.agent.metrics import OK_OUTCOME, OTHER_METHOD, AgentMetrics
 from agent_league.agent.request_parsing import (
@@ -133,7 +134,7 @@ class Dispatcher:
         self._on_refusal = on_refusal
         self._tools = {name: (METHODS[name], handler) for name, handler in handlers.items()}
         self._parser = CallParser(agent.role, self._tools, strict=strict, clock=clock)
-        self._strict = strict
+        self.is_strict = strict
         self._clock = clock
         self._log = log
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -177,7 +178,13 @@ class Dispatcher:
         return encoded
 
     async def call_method(
-        self, name: str, arguments: Mapping[str, Any], bearer: str | None = None, *, is_logged: bool = False
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        bearer: str | None = None,
+        *,
+        is_logged: bool = False,
+        reader: Reader = Reader.OURSELVES,
     ) -> Any:
         """Call a method by name with a message that needs no envelope; raises JsonRpcError.
 
@@ -193,7 +200,7 @@ class Dispatcher:
         received = ReceivedCall(self.message_log, body, is_told=is_told)
         received.log_received()
         try:
-            asked = self._parser.parse_frame(frame)
+            asked = replace(self._parser.parse_frame(frame), reader=reader)
             answer = asked.to_request_protocol(await self._execute_call(asked, bearer, received))
         except JsonRpcError as error:
             received.add_refusal_code(str(int(error.code)))
@@ -350,14 +357,18 @@ class Dispatcher:
             if asked.method == ACKNOWLEDGE_ONLY:
                 return self._acknowledge(asked, received)
             method, handler = self._tools[asked.method]
-            reply = await handler(await self._check_message(method, asked, bearer, received))
-            answer = reply.to_wire() if isinstance(reply, Message) else reply
+            message = await self._check_message(method, asked, bearer, received)
+            is_shaped = asked.reader is Reader.HOST or method.name in PAGED_FIELDS
+            page = read_page_number(method, asked.params, asked.reader) if is_shaped else 1
+            reply = await handler(message)
+            answer = reply.to_wire() if type(reply) is not dict and isinstance(reply, Message) else reply
             if method.caller is Caller.APPLICANT:
                 received.record_decision(answer.get("status"))
-            return answer
+            return shape_answer(method, answer, asked.reader, page) if is_shaped else answer
         except Refusal as refusal:
             outcome = refusal.code
-            return self._report_refusal(refusal, asked, received)
+            written = self._report_refusal(refusal, asked, received)
+            return shape_answer(METHODS[asked.method], written, asked.reader) if asked.method in METHODS else written
         except Exception as error:
             self._log.error("handler_failed", method=asked.method, error=repr(error))
             outcome = str(int(JsonRpcErrorCode.INTERNAL_ERROR))
@@ -382,7 +393,7 @@ class Dispatcher:
             known = await self._agent.authorize(method, None, params, bearer)
             received.mark_admitted(method.caller)
             return params if known is None else {**params, "sender": str(known)}
-        if method.caller is Caller.APPLICANT and not self._strict:
+        if method.caller is Caller.APPLICANT and not self.is_strict:
             params, how = repair_registration(method.request, params, how, format_utc(self._clock.now()))
         if (complete := self._completers.get(method.name)) and (completing := complete(method, params)):
             params, noted = await completing

@@ -19,7 +19,7 @@ import orjson
 from agent_league.clock import format_second
 from agent_league.errors import CallFailed
 from agent_league.http.caller_address import CALLER_ADDRESS, Address
-from agent_league.http.carrier import Carrier, HttpReply, find_answer_header, pin_addresses
+from agent_league.http.carrier import Carrier, HttpReply, find_answer_header, pin_addresses, use_link
 from agent_league.log import MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_UNANSWERED, JsonLogger
 from agent_league.protocol.methods import Caller
 from agent_league.text import encode_as_text
@@ -136,6 +136,9 @@ class LoggedCarrier:
 
     def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
         pin_addresses(self._carrier, endpoint, addresses)
+
+    def use_link(self, endpoint: str, port: int | None) -> None:
+        use_link(self._carrier, endpoint, port)
 
     async def close(self) -> None:
         await self._carrier.close()

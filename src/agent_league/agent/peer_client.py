@@ -34,7 +34,7 @@ from agent_league.agent.listed_tools import CUT_DEVIATION, ListedTools, parse_li
 from agent_league.agent.mcp_sessions import McpSessions
 from agent_league.agent.metrics import OTHER_METHOD, AgentMetrics
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, MismatchedAnswer, PeerRefused, PeerUnreachable
-from agent_league.http.carrier import Carrier, make_timeout_error, pin_addresses
+from agent_league.http.carrier import Carrier, make_timeout_error, pin_addresses, use_link
 from agent_league.protocol.tolerance import (
     CANONICAL,
     FORM_BY_NAME,
@@ -176,6 +176,10 @@ class PeerClient:
     def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
         """Call the host of an endpoint at these IP addresses alone from now on, if there are any."""
         pin_addresses(self._carrier, endpoint, addresses)
+
+    def use_link(self, endpoint: str, port: int | None) -> None:
+        """Call an agent over the link at this port of its host from now on; None: by single calls."""
+        use_link(self._carrier, endpoint, port)
 
     async def request_answer(
         self, endpoint: str, call: PeerCall, limit: float, bearer: str | None = None, push: PushedAnswer | None = None

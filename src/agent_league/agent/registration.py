@@ -86,6 +86,8 @@ class MemberSettings:
     """The key to register with, where it isn't chosen by the agent itself."""
     logs_with_league: bool = False
     """Whether its log is in the folder of its league, where that of the manager is."""
+    link_port: int | None = None
+    """Where its process takes links; None: it is called by single calls alone."""
     key_file: Path | None = None
     """Where a key to register with may be, as on the organiser's own machine; it is read at each registration."""
 
@@ -109,6 +111,7 @@ class MemberSettings:
             "contact_endpoint": self.endpoint,
             "protocol_version": CURRENT_VERSION,
             "match_tokens": True,
+            **({} if self.link_port is None else {"link_port": self.link_port}),
             **self.role_meta,
         }
 
@@ -326,6 +329,10 @@ class LeagueRegistration:
 
         While a registration is running, a call that fails is checked again after the manager's answer.
         """
+        if self.callers.has_accepted_manager(bearer):  # and its address was recorded then
+            self._manager_called.set()
+            self._note_heard()
+            return
         try:
             await self._check_manager_call(bearer)
         except Refusal:
@@ -451,6 +458,8 @@ class LeagueRegistration:
         if not is_safe_name(agent_id):
             raise LeagueFailed(f"{self._manager_address} gave the id {quote(agent_id)}, which can't name a file")
         self._take_identity(agent_id, answer)
+        link_port = answer.get("link_port")
+        self._peer_client.use_link(self._manager_address, link_port if isinstance(link_port, int) else None)
         self.callers.set_clock(answer.get("timestamp"))
         self._has_registered = True
         self._save_credentials()

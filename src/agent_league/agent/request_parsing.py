@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from agent_league.agent import jsonrpc
+from agent_league.agent.answer_pages import Reader, has_envelope
 from agent_league.agent.dialects import is_foreign_message
 from agent_league.clock import Clock, SystemClock
 from agent_league.errors import JsonRpcError, JsonRpcErrorCode, Refusal
@@ -49,6 +50,7 @@ FLAT_BODY = "a flat body"
 """The deviation of a registration whose fields are at the top level of the body, without a message."""
 ACKNOWLEDGE_ONLY = ""
 """In place of a method: the message is only acknowledged."""
+NO_FORM = (None, None)
 FORM_OF_FRAME = {MessageFrame.MESSAGE: "handler", MessageFrame.ARGUMENTS: "tool", MessageFrame.BARE: "bare"}
 
 
@@ -70,6 +72,7 @@ class ParsedCall:
     """Why the message of another protocol could not be translated."""
     has_bearer: bool = False
     """Whether a token came in the HTTP header."""
+    reader: Reader = Reader.AGENT
 
     def to_request_protocol(self, reply: Any) -> Any:
         """Translate a reply to the protocol of the request."""
@@ -103,6 +106,26 @@ class CallParser:
         """Parse a frame; raises JsonRpcError. `path` is REGISTER_PATH or RUN_PATH if it was posted there."""
         if path is not None:
             return self._parse_posted_start(frame) if path == RUN_PATH else self._parse_posted_registration(frame)
+        return self._parse_own_form(frame) or self._parse_any_form(frame)
+
+    def _parse_own_form(self, frame: Any) -> ParsedCall | None:
+        """Parse a call as our own agents make it; None if it needs a closer look, which has the same result."""
+        if type(frame) is not dict or frame.get("jsonrpc") != "2.0":
+            return None
+        method, params, request_id = frame.get("method"), frame.get("params"), frame.get("id")
+        if type(method) is not str or type(request_id) is not int or not isinstance(params, dict):
+            return None
+        message_type, key_field = self._canonical_forms.get(method, NO_FORM)
+        if (
+            message_type is None
+            or params.get("message_type") != message_type
+            or params.get("protocol") != PROTOCOL_V2
+            or (key_field is not None and key_field not in params)
+        ):
+            return None
+        return ParsedCall(method, params, request_id)
+
+    def _parse_any_form(self, frame: Any) -> ParsedCall:
         is_bare = isinstance(frame, dict) and "jsonrpc" not in frame and _is_bare_message(frame)
         if is_bare and (not self._strict or is_foreign_message(frame)):
             return self._build_call(MessageFrame.BARE, "", frame, None)
@@ -153,8 +176,6 @@ class CallParser:
         if key_field is not None and key_field not in params:
             return False
         said = params.get("message_type")
-        if said == message_type and params.get("protocol") == PROTOCOL_V2:
-            return True
         return "message_type" in params and not is_foreign_message(params) and not is_foreign_type(method, said)
 
     def _parse_foreign_form(self, request: jsonrpc.JsonRpcRequest) -> ParsedCall:
@@ -173,7 +194,11 @@ class CallParser:
             raise JsonRpcError(
                 JsonRpcErrorCode.INVALID_PARAMS, f"'{frame}' must be an object, found {jsonrpc.name_json_type(message)}"
             )
-        return self._build_call(frame, name, message, request)
+        asked = self._build_call(frame, name, message, request)
+        is_tool = frame is MessageFrame.ARGUMENTS and asked.method in METHODS
+        if is_tool and not has_envelope(METHODS[asked.method], message):
+            asked.reader = Reader.HOST  # MCP without its headers, as clients of 2025-03-26 send it
+        return asked
 
     def _build_call(
         self, frame: MessageFrame, name: str, message: dict[str, Any], request: jsonrpc.JsonRpcRequest | None

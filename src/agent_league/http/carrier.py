@@ -59,6 +59,15 @@ class AddressPinner(Protocol):
 
 
 @runtime_checkable
+class LinkUser(Protocol):
+    """A carrier that can call agents of one process over one connection, a link."""
+
+    def use_link(self, endpoint: str, port: int | None) -> None:
+        """Call an endpoint over the link at this port of its host from now on; None: by single calls."""
+        ...
+
+
+@runtime_checkable
 class AnswerHeaderReader(Protocol):
     """A carrier that knows some headers of the answers that it returned."""
 
@@ -76,6 +85,12 @@ def pin_addresses(carrier: Carrier, endpoint: str, addresses: Sequence[str]) -> 
     """Pin the addresses of an endpoint's host, if there are any and the carrier resolves names."""
     if addresses and isinstance(carrier, AddressPinner):
         carrier.pin_addresses(endpoint, addresses)
+
+
+def use_link(carrier: Carrier, endpoint: str, port: int | None) -> None:
+    """Call an endpoint over the link at this port of its host, if the carrier has links; None: by single calls."""
+    if isinstance(carrier, LinkUser):
+        carrier.use_link(endpoint, port)
 
 
 def make_timeout_error(endpoint: str, limit: float) -> PeerTimeout:

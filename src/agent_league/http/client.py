@@ -7,17 +7,22 @@ import asyncio
 import re
 import ssl
 from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import httptools
 from aiohappyeyeballs import start_connection
 
+from agent_league.config.models import replace_port
 from agent_league.errors import BadAnswer
 from agent_league.http.carrier import MAX_BODY, HttpReply, describe_error, make_timeout_error, make_unreachable_error
 from agent_league.http.hosts import DEFAULT_PORTS, AddressResolver
+from agent_league.http.link_client import Link, LinkConnection
+from agent_league.http.link_frames import LINK_PATH
 from agent_league.text import shorten
+
+T = TypeVar("T", bound=asyncio.Protocol)
 
 MAX_HEAD = 64 * 1024
 MAX_ANSWER_BYTES = 2 * MAX_BODY + MAX_HEAD
@@ -186,8 +191,9 @@ class PeerConnectionPool:
         self.noted_headers: dict[str, str] | None = None
         target = quote(f"{parts.path or '/'}{'?' * bool(parts.query)}{parts.query}", safe=PATH_SAFE_CHARACTERS)
         host = f"[{self.host}]" if ":" in self.host else self.host
-        place = host if self.port == DEFAULT_PORTS[parts.scheme] else f"{host}:{self.port}"
-        self._request_head = f"POST {target} HTTP/1.1\r\nHost: {place}\r\nContent-Type: application/json\r\n"
+        self.place = host if self.port == DEFAULT_PORTS[parts.scheme] else f"{host}:{self.port}"
+        """Host and port, as the header names them."""
+        self._request_head = f"POST {target} HTTP/1.1\r\nHost: {self.place}\r\nContent-Type: application/json\r\n"
         self._cached_head: tuple[str | None, bytes] = (None, f"{self._request_head}Content-Length: ".encode())
 
     def encode_request(self, frame: bytes, bearer: str | None, headers: Mapping[str, str] | None) -> bytes:
@@ -221,6 +227,9 @@ class HttpCarrier:
         self._busy_connections: set[ClientConnection] = set()
         self._resolver = resolver or AddressResolver()
         self._is_closed = False
+        self._links: dict[str, Link] = {}
+        """By their own addresses."""
+        self._link_of_endpoint: dict[str, Link] = {}
 
     async def exchange(
         self,
@@ -232,6 +241,10 @@ class HttpCarrier:
     ) -> HttpReply:
         due = self._loop.time() + limit
         try:
+            if (link := self._link_of_endpoint.get(endpoint)) is not None and not headers:
+                reply = await link.exchange(endpoint, frame, bearer, due)
+                if reply is not None:
+                    return reply
             pool = self._pools.get(endpoint) or self._add_pool(endpoint)
             request = pool.encode_request(frame, bearer, headers)
             if (connection := pool.pop_idle_connection()) is not None:
@@ -242,7 +255,7 @@ class HttpCarrier:
                     if connection.bytes_read or self._is_closed:
                         raise
             async with asyncio.timeout_at(due):
-                connection = await self._open_connection(pool)
+                connection = await self._connect(pool, ClientConnection(self._loop))
             return await self._send_request(pool, connection, request, due)
         except TimeoutError:
             raise make_timeout_error(endpoint, limit) from None
@@ -259,6 +272,16 @@ class HttpCarrier:
                 if pool.host == host:
                     self._pools.pop(known).close()
 
+    def use_link(self, endpoint: str, port: int | None) -> None:
+        """Call an endpoint over the link at this port of its host from now on; None: by single calls."""
+        if port is None:
+            self._link_of_endpoint.pop(endpoint, None)
+        elif len(self._link_of_endpoint) < MAX_PEERS:
+            address = urlsplit(replace_port(endpoint, port))._replace(path=LINK_PATH, query="").geturl()
+            if address not in self._links:
+                self._links[address] = Link(self._loop, partial(self._open_link, PeerConnectionPool(address)))
+            self._link_of_endpoint[endpoint] = self._links[address]
+
     def get_answer_header(self, endpoint: str, name: str) -> str | None:
         """A header of the latest answer from an endpoint, as it came; None if there was none, or it isn't noted."""
         pool = self._pools.get(endpoint)
@@ -266,6 +289,7 @@ class HttpCarrier:
 
     async def close(self) -> None:
         self._is_closed = True
+        await asyncio.gather(*(link.close() for link in self._links.values()))
         for pool in self._pools.values():
             pool.close()
         for connection in self._busy_connections:
@@ -299,14 +323,18 @@ class HttpCarrier:
             self._pools.pop(next(iter(self._pools))).close()
         return self._pools.setdefault(endpoint, pool)
 
-    async def _open_connection(self, pool: PeerConnectionPool) -> ClientConnection:
+    async def _open_link(self, pool: PeerConnectionPool) -> LinkConnection:
+        return await self._connect(pool, LinkConnection(self._loop, pool.place))
+
+    async def _connect(self, pool: PeerConnectionPool, connection: T) -> T:
+        """Open a connection and give it this protocol."""
         found = await self._resolver.look_up(pool.host)
         addresses = [(*kind, (place[0], pool.port, *place[2:])) for *kind, place in found]
         bound = await start_connection(addresses, happy_eyeballs_delay=HAPPY_EYEBALLS_SECONDS)
         found.sort(key=lambda address: address[0] != bound.family)  # the family that worked comes first from now on
         try:
-            _, connection = await self._loop.create_connection(
-                lambda: ClientConnection(self._loop),
+            await self._loop.create_connection(
+                lambda: connection,
                 sock=bound,
                 ssl=tls_context() if pool.is_secure else None,
                 server_hostname=pool.host if pool.is_secure else None,

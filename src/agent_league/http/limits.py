@@ -11,14 +11,18 @@ import sys
 from collections.abc import Callable, Sized
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import Protocol
 
+from starlette.types import Scope
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from agent_league.http.caller_address import Address
-from agent_league.http.carrier import MAX_BODY
+from agent_league.http.caller_address import UNKNOWN_ADDRESS, Address
+from agent_league.http.carrier import MAX_BODY, RequestRejected
+from agent_league.http.link_frames import LINK_PATH, LINK_PROTOCOL
+from agent_league.http.link_server import LinkedProcess, LinkTargets
 from agent_league.http.request_parser import RequestParser
 
 MAX_HEAD = 64 * 1024
@@ -51,6 +55,17 @@ def _default_max_connections() -> int:
     return MAX_CONNECTIONS if files == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, files // 2)
 
 
+class LinkAcceptor(Protocol):
+    """An application whose server may take links."""
+
+    link_targets: LinkTargets | None
+    """The agents that are called over links; None: no links are taken."""
+
+    def check_link(self, scope: Scope) -> None:
+        """Check the headers of a request for a link; raises RequestRejected."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """The limits of one server that can be configured."""
@@ -65,8 +80,14 @@ class ConnectionLimits:
 class ServerLimits(ServerState):
     """All connections of a server, with the limits they share."""
 
-    def __init__(self, limits: ConnectionLimits, on_rejected: RejectionCallback | None = None) -> None:
+    def __init__(
+        self,
+        limits: ConnectionLimits,
+        on_rejected: RejectionCallback | None = None,
+        links: LinkAcceptor | None = None,
+    ) -> None:
         super().__init__()
+        self.links = links
         self.limits = limits
         self.on_rejected = on_rejected
         self.idle_ticks = limits.keep_alive_timeout * TICKS_PER_TIMEOUT / limits.request_timeout
@@ -89,16 +110,22 @@ class ServerLimits(ServerState):
             connection.count_tick()
         self.start_timer()
 
+    def count_unfinished(self, size: int) -> None:
+        """Count bytes of unfinished requests, of which the slowest is rejected if they are too many."""
+        self.unfinished_bytes += size
+        if size > 0 and self.unfinished_bytes > MAX_UNFINISHED:
+            self.close_slowest(holding=True)
+
     @property
     def has_room_for_websocket(self) -> bool:
         """Whether WebSockets, which nobody closes for being idle, have less than half of the connections."""
         sockets = len(self.connections) - len(self.list_connections())
         return sockets < self.limits.max_connections // 2
 
-    def list_connections(self) -> "list[LimitedProtocol]":
-        return [connection for connection in self.connections if isinstance(connection, LimitedProtocol)]
+    def list_connections(self) -> "list[LimitedProtocol | LinkedProcess]":
+        return [each for each in self.connections if isinstance(each, LimitedProtocol | LinkedProcess)]
 
-    def close_slow_readers(self, answered: "LimitedProtocol") -> None:
+    def close_slow_readers(self, answered: "LimitedProtocol | LinkedProcess") -> None:
         """Abort connections that don't read their answers, slowest first, while MAX_UNREAD_ANSWERS is exceeded."""
         unread = [each for each in self.list_connections() if each.unread_bytes and each is not answered]
         left = answered.unread_bytes + sum(each.unread_bytes for each in unread)
@@ -156,6 +183,8 @@ class LimitedProtocol(HttpToolsProtocol):
         """Bytes of an unfinished request."""
         self._drained_bytes = 0
         self._is_unfinished = True
+        self._is_handed_over = False
+        """Whether another protocol has its connection."""
         self._requests_read = 0
         self._chunk_size = 0
         """Bytes of the chunk of data that is being parsed."""
@@ -179,7 +208,7 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self._is_unfinished, self._chunk_size, before = True, len(data), self._requests_read
         super().data_received(data)
-        if self._requests_read == before:
+        if self._requests_read == before and not self._is_handed_over:
             self._count_unfinished(len(data))
 
     def send_400_response(self, msg: str) -> None:
@@ -194,9 +223,41 @@ class LimitedProtocol(HttpToolsProtocol):
         """Whether this request opens a WebSocket: not behind pipelined requests, nor where too many are open."""
         return self._should_upgrade() and not self.has_pending_request and self.server_state.has_room_for_websocket
 
+    def _should_upgrade(self) -> bool:
+        """Whether the offer is one for a link or a WebSocket that this server takes; called by uvicorn."""
+        return self._asks_for_link() or super()._should_upgrade()
+
+    def _asks_for_link(self) -> bool:
+        links = self.server_state.links
+        return (
+            links is not None
+            and links.link_targets is not None
+            and self.url == LINK_PATH.encode()
+            and self._get_upgrade() == LINK_PROTOCOL.encode()
+        )
+
     def handle_websocket_upgrade(self) -> None:
+        """Hand the connection over to a WebSocket or a link; called by uvicorn."""
         self._release_bytes()
-        super().handle_websocket_upgrade()
+        if self._asks_for_link():
+            self._open_link()
+        else:
+            super().handle_websocket_upgrade()
+        self._is_handed_over = True
+
+    def _open_link(self) -> None:
+        links = self.server_state.links
+        if links is None or links.link_targets is None:
+            return
+        try:
+            links.check_link(dict(self.scope))
+        except RequestRejected as rejected:
+            self.reject(rejected.status, rejected.sentence)
+            return
+        self.connections.discard(self)
+        link = LinkedProcess(links.link_targets, self.server_state, self.client or UNKNOWN_ADDRESS, TICKS_PER_TIMEOUT)
+        link.connection_made(self.transport)
+        self.transport.set_protocol(link)
 
     def on_headers_complete(self) -> None:
         parser = self.parser

@@ -23,12 +23,19 @@ WEBSOCKET_PING_SECONDS = 20.0
 
 
 class HttpServer:
-    """One agent's server: binds its port when created, serves between `start` and `stop`."""
+    """One agent's server: binds its port when created, unless it is given a bound socket; serves from `start` on."""
 
     def __init__(
-        self, app: ASGIApp, host: str, port: int, wanted_by: str, hint: str = "", limits: ConnectionLimits | None = None
+        self,
+        app: ASGIApp,
+        host: str,
+        port: int,
+        wanted_by: str,
+        hint: str = "",
+        limits: ConnectionLimits | None = None,
+        bound: socket.socket | None = None,
     ) -> None:
-        self.socket = bind_socket(host, port, wanted_by, hint)
+        self.socket = bound or bind_socket(host, port, wanted_by, hint)
         self.port: int = self.socket.getsockname()[1]
         self._app = app
         config = uvicorn.Config(
@@ -52,7 +59,9 @@ class HttpServer:
         self._server = uvicorn.Server(config)
         self._server.lifespan = config.lifespan_class(config)
         refused = getattr(app, "refused", None)
-        self._server.server_state = self._server_limits = ServerLimits(limits or ConnectionLimits(), refused)
+        links = app if hasattr(app, "link_targets") else None
+        self._server_limits = ServerLimits(limits or ConnectionLimits(), refused, links)  # type: ignore[arg-type]
+        self._server.server_state = self._server_limits
 
     async def start(self) -> None:
         await self._server.startup(sockets=[self.socket])

@@ -24,7 +24,8 @@ from agent_league.http.caller_address import CALLER_ADDRESS, THIS_MACHINE, Addre
 from agent_league.http.hosts import normalise_address
 from agent_league.league.dial_out.registration import CALLING_SEAT, SeatedApplication, take_seat
 from agent_league.league.dial_out.seats import DialOutSeat, SeatConnection, SeatHolder, SeatRefused, identify_network
-from agent_league.league.roster import AgentApplication, RegistrationRejected, RejectReason
+from agent_league.league.roster import SPOKEN_FOR, AgentApplication, RegistrationRejected, RejectReason
+from agent_league.league.sign_up import IS_COUNTED
 from agent_league.model.agents import Role
 from agent_league.protocol.dial_out import SECRET_PREFIX, SeatAnswer, SeatCall
 from agent_league.storage.files import read_json_object, write_atomically
@@ -40,13 +41,12 @@ LEAGUE_PATH = "/mcp"
 """The path of an agent of the league; one there is never taken for an A2A agent, and so never asked for a card."""
 MAX_GUESTS = 200
 HINT = "its owner invites it with `league invite-a2a`"
-DEVIATION = "an A2A agent: asked through a seat of the league's server"
 
 
 class GuestConnection(SeatConnection):
     """The connection of a seat whose agent is spoken for in this process."""
 
-    deviation = DEVIATION
+    deviation = SPOKEN_FOR
 
     def __init__(self, agent: "A2aAgent", manager: "LeagueManager", seat_id: str) -> None:
         super().__init__()
@@ -173,7 +173,7 @@ class A2aGuests:
             "game_types": [self._manager.state.config.game_type],
             "contact_endpoint": agent.card_url,
         }
-        held = CALLING_SEAT.set(self._open_seat(agent, caller, team))
+        held, counted = CALLING_SEAT.set(self._open_seat(agent, caller, team)), IS_COUNTED.set(True)
         self._registering.add(secret)
         try:
             answer = await self._manager.dispatcher.call_method("register_player", {"player_meta": meta})
@@ -181,6 +181,7 @@ class A2aGuests:
             raise UserError(error.message) from None
         finally:
             CALLING_SEAT.reset(held)
+            IS_COUNTED.reset(counted)
             self._registering.discard(secret)
         if answer.get("status") != "ACCEPTED":
             said = (answer.get(field) for field in ("reason", "detail", "message", "error_description"))
@@ -306,6 +307,11 @@ def _name_purpose(agent: "A2aAgent", team: SignUpTeam | None) -> str:
 def _read_team(entry: Mapping[str, Any]) -> SignUpTeam | None:
     team = entry.get("team")
     return SignUpTeam(str(team["team_id"]), str(team["name"])) if team else None
+
+
+def takes_a2a_agents(manager: "LeagueManager") -> bool:
+    """Whether a league seats A2A agents: not without the extra, and not if it tolerates nothing."""
+    return has_a2a_sdk() and not manager.state.roster.rules.strict
 
 
 def open_a2a_guests(manager: "LeagueManager", home: Path, allowed_hosts: tuple[str, ...]) -> A2aGuests | None:

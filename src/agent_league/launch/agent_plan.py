@@ -4,7 +4,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from agent_league.a2a import has_a2a_sdk
 from agent_league.a2a.lazy_player_server import LazyPlayerServer
@@ -75,6 +75,10 @@ class AgentPlan(ABC):
         """Handlers of paths other than `/mcp`."""
         return {}
 
+    def with_link(self, port: int) -> Self:
+        """Return a copy that offers to be called over links at this port."""
+        return replace(self, settings=replace(self.settings, link_port=port))
+
 
 @dataclass(frozen=True, slots=True)
 class ManagerPlan(AgentPlan):
@@ -127,6 +131,9 @@ class ManagerPlan(AgentPlan):
             seats_differ=settings.league.ladder is None or seats_differ(settings.league.game_type),
         )
         return manager
+
+    def with_link(self, port: int) -> Self:
+        return replace(self, settings=replace(self.settings, link_port=port, endpoint=self.endpoint))
 
     def other_paths(self, agent: Agent) -> dict[str, FrameHandler]:
         """A path for registrations in other call forms, unless strict."""

@@ -16,6 +16,7 @@ from agent_league.launch.agent_plan import AgentPlan, PlayerPlan, RefereePlan
 from agent_league.launch.plan import LeagueRequest
 from agent_league.league.resume import open_store
 from agent_league.model.agents import Role
+from agent_league.model.result_words import format_count
 from agent_league.storage.archive import LEAGUE_FOLDER, SEASON_FILE, archive_league
 from agent_league.storage.base import DISMISSED_PHASE, SavedSeason
 from agent_league.storage.files import read_json_object, write_json
@@ -95,7 +96,7 @@ def describe_progress(saved: SavedSeason) -> str:
     matches = [match for match in saved.matches if match.match_id not in replaced]
     played = sum(match.result is not None for match in matches)
     players = sum(agent.role == "player" for agent in saved.agents)
-    return f"{played} of {len(matches)} matches played" if matches else f"{players} players registered"
+    return f"{played} of {len(matches)} matches played" if matches else f"{format_count(players, 'player')} registered"
 
 
 def describe_lost_league(home: Path, league_id: str, store: str | None) -> str | None:

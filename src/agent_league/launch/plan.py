@@ -76,6 +76,13 @@ class LeagueRequest:
     """Parameters of the game."""
     people: int = 0
     """How many people will play in the browser, in addition to `players`."""
+    guests: int = 0
+    """How many agents that are started elsewhere, such as MCP hosts, will play, in addition to all others."""
+
+    @property
+    def awaited(self) -> int:
+        """How many players come by themselves."""
+        return self.people + self.guests
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,8 @@ class LeaguePlan:
     players: tuple[PlayerPlan, ...]
     people: int = 0
     """How many people will play in the browser."""
+    guests: int = 0
+    """How many agents come that are started elsewhere."""
 
     @property
     def agent_plans(self) -> tuple[AgentPlan, ...]:
@@ -127,7 +136,7 @@ def make_league_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan
     agents = loader.load_agents()
     players = request.players if request.players is not None else len(agents.active_players)
     referees = request.referees if request.referees is not None else len(agents.active_referees)
-    everybody = players + request.people
+    everybody = players + request.awaited
     if everybody < 2:
         raise UserError(f"A league needs at least 2 players, not {everybody}.")
     if referees < 1:
@@ -143,11 +152,11 @@ def make_league_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan
         expected = " or ".join(LOOPBACK_NAMES)
         problem = f"`league run` stays on this machine; expected {expected}, found {network.base_host!r}"
         raise loader.make_setting_error("system.json", "network.base_host", problem)
-    if request.players is not None or request.people:
+    if request.players is not None or request.awaited:
         league = _with_room_for(league, everybody)
     check_player_count(loader, league, everybody)
     by_protocol = adapt_league_to_protocols(loader, league, request.game, request.parameters)
-    played = by_protocol[PROTOCOL_V1] if protocol == V1 and not request.people else league
+    played = by_protocol[PROTOCOL_V1] if protocol == V1 and not request.awaited else league
     registry = registry.with_parameters(played.game_type, played.game_parameters)
     frame = _PlanBuilder(loader, request, system, played, ports, protocol)
     return LeaguePlan(
@@ -177,6 +186,7 @@ def make_league_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan
             _choose_names([entry.display_name for entry in agents.active_players], "Agent", players)
         ),
         people=request.people,
+        guests=request.guests,
     )
 
 

@@ -21,6 +21,7 @@ from agent_league.launch.serving import check_ports, run_async, serve_agents
 from agent_league.launch.steady_output import nonblocking_output
 from agent_league.log import JsonLogger
 from agent_league.model.agents import ANY_GAME
+from agent_league.model.looks import COLOR_EXPECTED, SIGN_EXPECTED, is_color, is_sign
 from agent_league.model.names import VERSION_EXPECTED, is_agent_version, list_known_names
 from agent_league.players.app import PlayerSettings
 from agent_league.players.descriptions import describe_event
@@ -51,17 +52,20 @@ def play(
     public_url: str | None = None,
     dial_out: bool = False,
     version: str = "1.0.0",
+    color: str = "",
+    avatar: str = "",
 ) -> None:
     """Joins a league as a player that decides with `choose`; the command line may name another name, port and manager.
 
     It listens on `host`, by default the address by which it reaches the manager, and is called there or at
     `public_url`; with `dial_out` it needs no address: it keeps a connection to the league's server, as behind a router
     it must. `games` are those that it takes, by name: one, or several; "*" is any. `version` tells one state of your
-    code from the next: a practice ladder rates each apart. A program ends here as the command `league` does: with a
-    sentence and an exit code, not with a traceback.
+    code from the next: a practice ladder rates each apart. Pages show it in `color`, such as "#c0392b", and with
+    `avatar`, an emoji or initials; what is empty is made of its name. A program ends here as the command `league` does:
+    with a sentence and an exit code, not with a traceback.
     """
     try:
-        own = OwnWords(name, port, manager, host, public_url, dial_out, version)
+        own = OwnWords(name, port, manager, host, public_url, dial_out, version, color, avatar)
         _play(choose, _parse_arguments(own), _check_game_names(games))
     except AgentLeagueError as error:
         print_player_remark(f"{name}: {error}")
@@ -79,6 +83,8 @@ class OwnWords:
     public_url: str | None
     dial_out: bool
     version: str
+    color: str
+    avatar: str
 
 
 def _parse_arguments(own: OwnWords) -> argparse.Namespace:
@@ -105,12 +111,15 @@ def _parse_arguments(own: OwnWords) -> argparse.Namespace:
         default=str(own.version),
         help="the version to register as (default: %(default)s)",
     )
+    parser.add_argument("--color", type=_check_color, default=str(own.color), help="its colour on pages, as #c0392b")
+    parser.add_argument("--avatar", type=_check_sign, default=str(own.avatar), help="its sign on pages, as an emoji")
     parser.add_argument("--home", type=Path, default=None, help="the SHARED folder for history and logs")
     parser.add_argument("--seed", default=None, help="makes the dice in `observation.random` repeatable")
     parser.add_argument("--practice", action="store_true", help="answer anybody, with or without the manager's word")
     after = parser.add_mutually_exclusive_group()
     after.add_argument("--exit-when-done", action="store_true", help="end after LEAGUE_COMPLETED")
-    after.add_argument("--stay", action="store_true", help="after LEAGUE_COMPLETED, wait for the next league there")
+    after.add_argument("--rejoin", action="store_true", help="after LEAGUE_COMPLETED, wait for the next league there")
+    after.add_argument("--stay", dest="rejoin", action="store_true", help=argparse.SUPPRESS)  # its name in 0.x
     return parser.parse_args()
 
 
@@ -123,6 +132,18 @@ def _parse_port(text: str) -> int:
 def _check_version(text: str) -> str:
     if not is_agent_version(text):
         raise argparse.ArgumentTypeError(f"{VERSION_EXPECTED}, found {text!r}")
+    return text
+
+
+def _check_color(text: str) -> str:
+    if text and not is_color(text):
+        raise argparse.ArgumentTypeError(f"expected {COLOR_EXPECTED}, found {text!r}")
+    return text
+
+
+def _check_sign(text: str) -> str:
+    if text and not is_sign(text):
+        raise argparse.ArgumentTypeError(f"expected {SIGN_EXPECTED}, found {text!r}")
     return text
 
 
@@ -153,10 +174,12 @@ def _play(choose: ChooseMove, arguments: argparse.Namespace, games: tuple[str, .
         wanted_id=f"player-{arguments.port}",
         display_name=arguments.name,
         version=arguments.version,
+        color=arguments.color,
+        avatar=arguments.avatar,
         game_types=games,
         seed=arguments.seed,
         exit_when_done=arguments.exit_when_done,
-        stay=arguments.stay,
+        stay=arguments.rejoin,
     )
     seat = PlayerPlan(settings, arguments.port, host, strategy=FunctionStrategy(choose), dial_out=arguments.dial_out)
     check_ports([seat])

@@ -17,6 +17,7 @@ from typing import Self
 
 from agent_league.child_processes import hold_signals, ignore_interrupts, make_process_context
 from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
+from agent_league.launch import LEAGUE_MODULES
 from agent_league.launch.agent_plan import AgentListeners, AgentPlan
 from agent_league.launch.serving import run_async, serve_agents
 from agent_league.model.events import Event, LeagueCompleted, MatchAssigned
@@ -59,7 +60,7 @@ class LeagueProcesses:
     """
 
     def __init__(self, processes: Sequence[Sequence[AgentPlan]]) -> None:
-        self._context = make_process_context(__name__)
+        self._context = make_process_context(*LEAGUE_MODULES)
         self._plans = [tuple(seats) for seats in processes]
         self._children: dict[Connection, AgentProcess] = {}
 
@@ -176,7 +177,7 @@ async def _serve_child(seats: tuple[AgentPlan, ...], pipe: Connection) -> None:
     threading.Thread(target=listen, daemon=True).start()
     reporter = _EventReporter(pipe)
     try:
-        await serve_agents(seats, stop, AgentListeners(on_league_event=reporter.report_event))
+        await serve_agents(seats, stop, AgentListeners(on_league_event=reporter.report_event), has_links=True)
     finally:
         reporter.send_events()
 

@@ -2,12 +2,12 @@
 
 import asyncio
 import gc
+import socket
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from agent_league.a2a import has_a2a_sdk
 from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_all, run_until_first
@@ -16,10 +16,11 @@ from agent_league.errors import PortInUse, UserError
 from agent_league.http.carrier import Carrier
 from agent_league.http.client import HttpCarrier
 from agent_league.http.hosts import own_endpoint
+from agent_league.http.link_server import LinkTarget
 from agent_league.http.port_holder import describe_port_holder
 from agent_league.http.proxies import serve_behind_proxies
 from agent_league.http.server import HttpServer, bind_socket
-from agent_league.launch.a2a_guests import open_a2a_guests
+from agent_league.launch.a2a_guests import open_a2a_guests, takes_a2a_agents
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, PlayerPlan, RefereePlan
 from agent_league.launch.dialled_agent import run_dialled_agent
@@ -37,9 +38,12 @@ if TYPE_CHECKING:
     from agent_league.web.rendering import LiveSite
     from agent_league.web.team_sessions import TeamSessions
 
+BACKLOG = 2048
+"""Connections that wait until an agent is served; with too few places a caller would try again after a second."""
 GC_THRESHOLDS = (20_000, 20, 20)
 """Rare collections: messages are many, and hardly any is in a reference cycle."""
 T = TypeVar("T")
+PlanT = TypeVar("PlanT", bound=AgentPlan)
 
 
 def run_async(main: Coroutine[Any, Any, T]) -> T:
@@ -60,18 +64,33 @@ async def serve_agents(
     stop: asyncio.Event,
     watchers: AgentListeners = NO_LISTENERS,
     ready: Callable[[], None] | None = None,
+    *,
+    has_links: bool = False,
 ) -> None:
-    """Serve all agents until `stop` is set, all are done, or one fails; `ready` is called once all listen."""
+    """Serve all agents until `stop` is set, all are done, or one fails; `ready` is called once all are served.
+
+    They listen before they are made, so that whoever calls meanwhile waits for the answer and need not call again.
+    With `has_links`, they offer other processes to be called over links.
+    """
     carrier = HttpCarrier()
     servers: list[HttpServer] = []
+    sockets: list[socket.socket] = []
     try:
         agents = []
         dialled = [seat for seat in seats if isinstance(seat, PlayerPlan | RefereePlan) and seat.dial_out]
-        for seat in (seat for seat in seats if seat not in dialled):
+        served = [seat for seat in seats if seat not in dialled]
+        linked: dict[bytes, LinkTarget] = {}
+        for seat in served:
+            sockets.append(bind_socket(seat.host, seat.port, seat.title, _port_hint(seat)))
+            sockets[-1].listen(BACKLOG)
+        for seat, bound in zip(offer_links(served) if has_links else served, sockets, strict=True):
             agent, app = make_agent_and_app(seat, carrier, watchers)
             agents.append(agent)
+            if seat.settings.link_port and seat.settings.endpoint:
+                linked[seat.settings.endpoint.encode()] = app
+                app.link_targets = linked
             proxied = serve_behind_proxies(app, seat.settings.system.network) if isinstance(seat, ManagerPlan) else app
-            servers.append(HttpServer(proxied, seat.host, seat.port, seat.title, _port_hint(seat)))
+            servers.append(HttpServer(proxied, seat.host, seat.port, seat.title, bound=bound))
         for server in servers:
             await server.start()
         if ready:
@@ -81,6 +100,16 @@ async def serve_agents(
     finally:
         await asyncio.gather(*(server.stop() for server in servers))
         await carrier.close()
+        for bound in sockets:
+            bound.close()
+
+
+def offer_links(seats: Sequence[PlanT]) -> list[PlanT]:
+    """Let the agents of a process name the port of the first of them for links, unless proxies stand before them."""
+    network = seats[0].settings.system.network if seats else None
+    if network is None or not network.links or network.public_url or network.trusted_proxies:
+        return list(seats)
+    return [seat.with_link(seats[0].port) for seat in seats]
 
 
 def make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListeners) -> tuple[Agent, AgentApp]:
@@ -95,7 +124,7 @@ def make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListene
 def make_manager_app(seat: ManagerPlan, manager: "LeagueManager", carrier: Carrier) -> AgentApp:
     """Make what serves a manager: its own paths, and those of the house bots of a practice ladder."""
     guests = open_a2a_guests(manager, seat.settings.home, seat.settings.system.network.allowed_hosts)
-    app = _make_own_app(seat, manager, guests.invite if guests else None)
+    app = _make_own_app(seat, manager, guests.invite if guests and takes_a2a_agents(manager) else None)
     if bots := open_house_bots(manager, seat.settings, carrier):
         app.add_path_app(BOTS_PATH, bots)
     return app
@@ -154,8 +183,10 @@ def make_league_site(seat: ManagerPlan) -> "LiveSite":
     """Make the links of a manager's pages."""
     from agent_league.web.rendering import LiveSite  # noqa: PLC0415 - as above
 
-    base = urlsplit(seat.endpoint).path.removesuffix("/mcp")
-    return LiveSite(base, f"{base.removesuffix(seat.path)}/" if seat.path else "")
+    address = urlsplit(seat.endpoint)
+    base = address.path.removesuffix("/mcp")
+    index = f"{base.removesuffix(seat.path)}/" if seat.path else ""
+    return LiveSite(base, index, origin=f"{address.scheme}://{address.netloc}")
 
 
 def make_league_reader(seat: ManagerPlan, manager: "LeagueManager", viewer: Viewer = ORGANISER) -> "LeagueReader":
@@ -179,8 +210,9 @@ def make_league_reader(seat: ManagerPlan, manager: "LeagueManager", viewer: View
         LeagueHistory(state, listen=listen),
         meter=manager.meter,
         invitation=JoinInstructions(seat.endpoint, settings.expected_players, settings.expected_referees),
-        seats=BrowserSeatOffer(FALLBACK, takes_a2a=has_a2a_sdk()) if settings.offers_seats else None,
+        seats=BrowserSeatOffer(FALLBACK, takes_a2a=takes_a2a_agents(manager)) if settings.offers_seats else None,
         wait_until_saved=manager.wait_until_saved,
+        live_positions=manager.live_positions,
     )
 
 

@@ -86,14 +86,17 @@ class NonBlockingStream(io.TextIOBase):
     def drain(self) -> bool:
         """Wait until all is written; False if the reader is gone or reads nothing for DRAIN_SECONDS."""
         with self._state_changed:
-            while (self._waiting or not self._is_idle) and not self._has_lost_reader:
+            while not (self._is_drained() or self._has_lost_reader):
                 written = self._written
                 if not self._state_changed.wait_for(
-                    lambda: written != self._written or self._has_lost_reader,  # noqa: B023 - called here
+                    lambda: written != self._written or self._has_lost_reader or self._is_drained(),  # noqa: B023 - called here
                     DRAIN_SECONDS,
                 ):
                     return False
         return not self._has_lost_reader
+
+    def _is_drained(self) -> bool:
+        return self._is_idle and not self._waiting
 
     def _write_loop(self) -> None:
         while True:
@@ -149,6 +152,12 @@ def nonblocking_output() -> Iterator[None]:
     finally:
         sys.stdout, sys.stderr = (_restore_stream(stream) for stream in (sys.stdout, sys.stderr))
         signal.signal(signal.SIGHUP, hangup)
+
+
+def drain_stdout() -> None:
+    """Wait until stdout is written: what goes to stderr next then comes after it, and no live view erases it."""
+    if isinstance(sys.stdout, NonBlockingStream):
+        sys.stdout.drain()
 
 
 def _restore_stream(stream: TextIO) -> TextIO:

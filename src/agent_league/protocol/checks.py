@@ -35,6 +35,8 @@ class SharedParams(dict[str, Any]):
     """The fields of a broadcast that several agents of this process share: parsed once, never changed."""
 
     parsed_message: MessagePart | None = None
+    envelope: "Envelope | None" = None
+    """The envelope, once it was checked: it doesn't depend on who receives the message."""
 
 
 @dataclass(slots=True)
@@ -50,6 +52,14 @@ class Envelope:
 
 def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
     """Check the envelope of a `league.v2` message; raises a Refusal for the first fault in the protocol's order."""
+    if type(params) is SharedParams:
+        if params.envelope is None or params.envelope.message_type != expected_type:
+            params.envelope = _check_envelope(params, expected_type)
+        return params.envelope
+    return _check_envelope(params, expected_type)
+
+
+def _check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
     if params.get("protocol") != PROTOCOL_V2:
         check_required_fields(params, PROTOCOL_V2, REQUIRED_FIELDS)
     for name in REQUIRED_FIELDS:

@@ -41,6 +41,15 @@ PlayerBEndpoint = Annotated[
 ]
 OwnToken = Annotated[str, Field(description="The token of whoever says it.", examples=["eyJ…"])]
 MatchToken = Annotated[str, Field(description="What vouches for the referee at a player; a secret.", examples=["eyJ…"])]
+LinkPort = Annotated[
+    int,
+    Field(
+        description="Where, on the host of its endpoint, its process takes links, each for calls to all its agents.",
+        ge=1,
+        le=65535,
+        examples=[8101],
+    ),
+]
 
 GameType = Annotated[str, Field(description="The game, such as even_odd.", examples=["even_odd"])]
 GameParameters = Annotated[

@@ -293,7 +293,8 @@ _TABLE: Iterable[Method] = (
             "Tells of a match that this referee runs or has run: state, players, when it entered which state, and"
             " the transcript. While it runs the transcript shows who was asked and when, never what was said;"
             " messages, draw and result are shown once it is FINISHED. With `match_ids` in place of `match_id` it"
-            " answers only `matches`: the state of each one that is running here, null for the others."
+            " answers only `matches`: the state of each one that is running here, null for the others; with `positions`"
+            " also what both players see of their games."
         ),
         errors=(ErrorCode.MATCH_NOT_FOUND, ErrorCode.MISSING_REQUIRED_FIELD),
         effect=Effect.READS,

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import Any
@@ -48,6 +48,7 @@ ANSWER_TOOLS = ("game_join_ack", "choose_parity_response", "game_move_response")
 STEP_TOOLS = ("register_to_league", "collect_choices", "draw_number", "finalize_match")
 """Tools of seed 000 for steps that run by themselves here; they only tell the manager a match's state."""
 MAX_MATCH_IDS = 10_000
+MAX_POSITIONS = 64
 MAX_QUEUED_MATCHES = 10_000
 """Most announced matches that wait for a free place, and most ids that are remembered."""
 
@@ -206,6 +207,7 @@ class Referee(LeagueMember):
             try:
                 await self._context.outboxes.close()
             finally:
+                self._match_files.close()
                 self.log.close()
 
     async def _wait_for_league_end(self) -> LeagueFailed | None:
@@ -250,13 +252,22 @@ class Referee(LeagueMember):
     async def _get_match_state(self, params: Mapping[str, Any]) -> HandlerReply:
         """Return a match's state and transcript, without messages as long as it is running.
 
-        With `match_ids` in place of one id: the state of each, null for those that aren't running here.
+        With `match_ids` in place of one id: the state of each, null for those that aren't running here; with
+        `positions` also where those games stand that may be seen.
         """
         if isinstance(asked := params.get("match_ids"), list):
             running = self._running_matches
-            ids = map(str, asked[:MAX_MATCH_IDS])
-            return {"matches": {one: str(running[one].state) if one in running else None for one in ids}}
+            ids = [*map(str, asked[:MAX_MATCH_IDS])]
+            states = {one: str(running[one].state) if one in running else None for one in ids}
+            return {"matches": states, **self._list_positions(ids[:MAX_POSITIONS], params)}
         return self._find_match(params).to_match_state()
+
+    def _list_positions(self, ids: Sequence[str], params: Mapping[str, Any]) -> dict[str, Any]:
+        if params.get("positions") is not True:
+            return {}
+        known = self._known_matches
+        found = {one: known[one].to_public_position() for one in ids if one in known}
+        return {"positions": {match_id: position for match_id, position in found.items() if position}}
 
     async def _get_match_step(self, params: Mapping[str, Any]) -> HandlerReply:
         if "match_id" not in params:
@@ -360,7 +371,7 @@ class Referee(LeagueMember):
     async def _run_match(self, play: MatchPlay) -> None:
         """Play a match and report it until the manager has acknowledged it.
 
-        The match file is written beside its place before the report, and put in place once the result counts.
+        The match file is appended to a segment before the report, and written at its place once the result counts.
         """
         match_id = play.match.match_id
         league_id = play.order.league_id
@@ -398,7 +409,7 @@ class Referee(LeagueMember):
             self.log.error("match_failed", match_id=match_id, error=repr(error))
         finally:
             if counts is not None:
-                self._match_files.settle_file(league_id, match_id, self.agent_id, counts=counts)
+                self._match_files.settle_file(league_id, match_id, counts=counts)
             del self._match_tasks[match_id], self._running_matches[match_id]
             if over := self._awaited_reports.pop(match_id, None):
                 over.set_result(None)

@@ -29,6 +29,8 @@ class FinishedMatch:
     """Its players, as far as anybody may know of them."""
     content: bytes
     """JSON with `lifecycle`, `transcript` and `result` in it."""
+    position: dict[str, Any] | None = None
+    """Its last position, if somebody had asked for an earlier one."""
 
     def to_match_state(self) -> dict[str, Any]:
         """Return the answer to `get_match_state`."""
@@ -39,6 +41,10 @@ class FinishedMatch:
             "players": self.open_players,
             **{name: content[name] for name in ("lifecycle", "transcript", "result")},
         }
+
+    def to_public_position(self) -> dict[str, Any] | None:
+        """Return its last position, as far as both players saw it."""
+        return self.position
 
     def receive_answer(self, message: Message) -> None:
         """Ignore a late answer; raises Refusal if it isn't from a player of this match."""
@@ -69,7 +75,13 @@ class FinishedMatches(Mapping[str, FinishedMatch]):
         told = public or orjson.dumps(play.to_match_state(in_full=False))
         fitted = bytes(memoryview(told))  # the encoder's buffer may be twice as large
         past = self._matches[match_id] = FinishedMatch(
-            match_id, play.order_key, play.token_hashes, play.state, play.list_open_players(), fitted
+            match_id,
+            play.order_key,
+            play.token_hashes,
+            play.state,
+            play.list_open_players(),
+            fitted,
+            play.to_public_position() if play.is_watched else None,
         )
         self._total_bytes += len(past.content)
         while len(self._matches) > KEPT_MATCHES or (self._total_bytes > KEPT_BYTES and len(self._matches) > 1):

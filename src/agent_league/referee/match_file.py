@@ -3,7 +3,9 @@
 Only the shape is checked here; whether the content is true is for `verify` to say.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,15 @@ from agent_league.protocol.envelope import Items, MessagePart
 from agent_league.protocol.v2.answers import TranscriptEntry
 from agent_league.protocol.v2.match import MatchLimits, MatchScoring
 from agent_league.protocol.version import CURRENT_PROTOCOL
-from agent_league.storage.repositories import MatchRepository
+from agent_league.storage.match_segments import MatchSegment, settle_left_segments
+from agent_league.storage.paths import DataPaths
+from agent_league.storage.repositories import encode_match
+
+QUIET_SECONDS = 0.25
+BUSY_MATCHES = 2
+"""A referee that ends more matches in `QUIET_SECONDS` has no time to write their files."""
+FILES_AT_ONCE = 100
+"""So many are written before others get their turn."""
 
 
 class NotAMatchFile(UserError):
@@ -115,46 +125,75 @@ def read_match_file(content: Mapping[str, Any]) -> MatchFile:
 
 
 class MatchFileWriter:
-    """Writes a referee's match files: beside their place first, and into it once the result counts.
+    """Writes a referee's match files: appended to a segment first, and at their places once the results count.
 
-    A write that fails is only logged, as a match goes on without its file.
+    That is at once, unless matches end faster than `BUSY_MATCHES` in `QUIET_SECONDS`: then when it is quieter, and at
+    the end. A write that fails is only logged, as a match goes on without its file.
     """
 
     def __init__(self, home: Path, log: JsonLogger) -> None:
         self._home = home
         self._log = log
-        self._files = MatchRepository("", home)
+        self._segments: dict[str, MatchSegment] = {}
+        """By league id."""
+        self._settled_count = 0
+        self._timer: asyncio.TimerHandle | None = None
 
     def propose_file(self, league_id: str, match_id: str, referee_id: str, content: Mapping[str, Any]) -> bytes | None:
-        """Write the file beside its place and return its content; None if JSON can't hold it."""
-        files = self._open_files(league_id)
+        """Append the file to the segment and return its content; None if JSON can't hold it."""
         try:
-            encoded = files.encode_match(match_id, content)
+            encoded = encode_match(league_id, match_id, content)
         except TypeError as error:  # a game whose moves JSON can't hold
             self._log.error("write_failed", error=str(error))
             return None
-        if _has_match_files(league_id):
-            self._try_write(lambda: files.save_proposal(match_id, encoded, referee_id))
+        if league_id != CHECK_LEAGUE:
+            self._try_write(lambda: self._open_segment(league_id, referee_id).add_match(match_id, referee_id, encoded))
         return encoded
 
-    def settle_file(self, league_id: str, match_id: str, referee_id: str, *, counts: bool) -> None:
-        """Put the file in its place if its result counts, else delete it."""
-        files = self._open_files(league_id)
-        if _has_match_files(league_id):
-            settle = files.accept_proposal if counts else files.drop_proposal
-            self._try_write(lambda: settle(match_id, referee_id))
+    def settle_file(self, league_id: str, match_id: str, *, counts: bool) -> None:
+        """Say whether the result of a match counts, whose file is written then, and else forgotten."""
+        if (segment := self._segments.get(league_id)) is None:
+            return
+        self._try_write(lambda: segment.decide_match(match_id, counts=counts))
+        self._settled_count += 1
+        if self._timer is None:
+            self._write_some_files()
 
-    def _open_files(self, league_id: str) -> MatchRepository:
-        if self._files.league_id != league_id:
-            self._files = MatchRepository(league_id, self._home)
-        return self._files
+    def close(self) -> None:
+        """Write what is due, and close the segments."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for league_id, segment in [*self._segments.items()]:
+            self._try_write(segment.write_files)
+            self._close_segment(league_id)
+
+    def _open_segment(self, league_id: str, referee_id: str) -> MatchSegment:
+        if (segment := self._segments.get(league_id)) is None:
+            folder = DataPaths(self._home).matches_folder(league_id)
+            settle_left_segments(folder)
+            segment = self._segments[league_id] = MatchSegment(folder, referee_id)
+        return segment
+
+    def _close_segment(self, league_id: str) -> None:
+        self._try_write(self._segments.pop(league_id).close)
+
+    def _write_some_files(self) -> None:
+        """Write files unless it is a busy moment, and come again as long as there are some, or matches end."""
+        self._timer = None
+        is_busy, is_called_again = self._settled_count > BUSY_MATCHES, self._settled_count > 0
+        self._settled_count = 0
+        for league_id, segment in [*self._segments.items()]:
+            if not is_busy:
+                self._try_write(partial(segment.write_files, FILES_AT_ONCE))
+            is_called_again = is_called_again or segment.has_due_files
+            if segment.is_spent:
+                self._close_segment(league_id)
+        if is_called_again:
+            self._timer = asyncio.get_running_loop().call_later(QUIET_SECONDS, self._write_some_files)
 
     def _try_write(self, write: Callable[[], object]) -> None:
         try:
             write()
         except OSError as error:
             self._log.error("write_failed", error=str(error))
-
-
-def _has_match_files(league_id: str) -> bool:
-    return league_id != CHECK_LEAGUE

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -36,10 +36,27 @@ class MatchContext:
     referee_id: str
     clock: Clock
     draw_commitment: str
+    _game_results: dict[MatchVerdict, dict[str, Any]] = field(default_factory=dict)
+    """What GAME_OVER says of the game, by verdict: the same to both players."""
 
     def match_token_for(self, player: MatchPlayer) -> str | None:
         """Return the match token that we show to a player: its own, or the one for both players."""
         return player.match_token or self.order.match_token
+
+    def build_game_result(self, verdict: MatchVerdict) -> dict[str, Any]:
+        """Build the `game_result` of a match that is over; written once for both players, so nobody may change it."""
+        match = self.match
+        if (known := self._game_results.get(verdict)) is None:
+            result = GameResult.model_validate(
+                {
+                    "status": verdict.outcome.value,
+                    "winner_player_id": verdict.winner,
+                    **match.game.result_fields(match.position, match.moves, match.players),
+                    "reason": verdict.reason,
+                }
+            )
+            known = self._game_results[verdict] = result.model_dump(exclude_unset=True)
+        return known
 
     def wire_for(self, player: MatchPlayer) -> Wire:
         """Return the wire that asks a player for moves: the game's own, or the plain one if the player wants that."""
@@ -199,19 +216,10 @@ class CanonicalMessages:
         return None
 
     def write_game_over(self, verdict: MatchVerdict, draw_seed: str) -> PeerCall:
-        match = self._match
-        result = GameResult.model_validate(
-            {
-                "status": verdict.outcome.value,
-                "winner_player_id": verdict.winner,
-                **match.game.result_fields(match.position, match.moves, match.players),
-                "reason": verdict.reason,
-            }
-        )
         message = v2.GameOver.build_wire(
             **self._build_match_header(),
-            game_type=match.game.game_type,
-            game_result=result.model_dump(exclude_unset=True),
+            game_type=self._match.game.game_type,
+            game_result=self._context.build_game_result(verdict),
             draw_seed=draw_seed,
         )
         return PeerCall("notify_match_result", message)

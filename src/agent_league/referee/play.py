@@ -8,13 +8,16 @@ from collections.abc import Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+import orjson
+
 from agent_league.agent.answers import FailedAttempt, ParsedAnswer
 from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
-from agent_league.games.base import Move, is_legal_move
+from agent_league.games.base import Move, has_public_moves, is_legal_move
 from agent_league.games.draw import compute_commitment, draw_outcome
+from agent_league.games.public_view import build_public_view
 from agent_league.games.registry import Game
 from agent_league.games.repeated import count_rounds
 from agent_league.model.agents import AgentState
@@ -29,6 +32,8 @@ from agent_league.referee.requests import Forfeit, PlayerClient, PlayerRequest, 
 from agent_league.referee.transcript import Transcript
 
 REPORT_METHOD = "report_match_result"
+MAX_POSITION_BYTES = 16 * 1024
+"""A position that is larger isn't shown."""
 
 OrderKey = tuple[str | None, int]
 """Match token and round of a START_MATCH."""
@@ -67,6 +72,8 @@ class MatchPlay:
         """Why the match was aborted without a player's fault."""
         self.is_void = False
         """Whether the league made the match void before it had our report."""
+        self.is_watched = False
+        """Whether somebody has asked for its position."""
 
     def make_client(self, player: MatchPlayer, messages: PlayerMessages, context: RefereeContext) -> PlayerClient:
         """Make the client of one player; `verify` makes one that answers from a match file."""
@@ -166,6 +173,30 @@ class MatchPlay:
             "lifecycle": self.transcript.lifecycle,
             "transcript": self.transcript.entries if in_full else headlines,
             "result": self._build_record() if in_full else None,
+        }
+
+    def to_public_position(self) -> dict[str, Any] | None:
+        """Return what both players see of the game; None before its first move is asked for, and if a league hides it.
+
+        From here on the match is watched: its last position is kept.
+        """
+        match = self.match
+        if self.order.hides_transcript or match.state is MatchState.WAITING_FOR_PLAYERS:
+            return None
+        self.is_watched = True
+        rules = match.game.rules
+        try:
+            seen = {
+                "view": build_public_view(rules, match.position),
+                "last": match.moves[-1] if match.moves and has_public_moves(rules) else {},
+            }
+            is_shown = len(orjson.dumps(seen)) <= MAX_POSITION_BYTES
+        except Exception:  # noqa: BLE001 - a third party's rules may raise anything
+            is_shown = False
+        return {
+            **(seen if is_shown else {"view": None, "last": {}}),
+            "moves": sum(map(len, match.moves)),
+            "waiting_for": list(match.legal_moves) if match.state is MatchState.COLLECTING_CHOICES else [],
         }
 
     def list_open_players(self) -> list[str]:

@@ -65,7 +65,7 @@ class Forfeit:
     termination: Termination
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PlayerAnswer:
     """A valid answer: the message as it came, what it says, the state of its token, and the tolerated deviations."""
 
@@ -75,7 +75,7 @@ class PlayerAnswer:
     deviations: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PlayerRequest:
     """A request to a player: how each attempt is written and how its answer is parsed."""
 
@@ -108,17 +108,24 @@ class RefereeContext:
     """Whether an answer without its player's own token is rejected."""
     strict: bool = False
     """Whether an answer that deviates from the protocol's own form is rejected."""
+    _limited: "dict[tuple[float | None, ...], RefereeContext]" = field(init=False, default_factory=dict, compare=False)
+    """This context under the limits of the last order: all matches of a league have the same."""
 
     def with_limits(self, limits: MatchLimits | None) -> "RefereeContext":
         """Return a copy with a league's limits; ours stay for those that it doesn't set."""
         if limits is None:
             return self
-        attempts = {"max_retries": limits.attempts, "base_delay_sec": limits.base_delay_sec}
-        return replace(
-            self,
-            timeouts=limits.override_timeouts(self.timeouts),
-            retry=self.retry.model_copy(update=_drop_none(attempts)),
-        )
+        named = (limits.join_sec, limits.v1_join_sec, limits.move_sec, limits.attempts, limits.base_delay_sec)
+        if (known := self._limited.get(named)) is None:
+            attempts = {"max_retries": limits.attempts, "base_delay_sec": limits.base_delay_sec}
+            known = replace(
+                self,
+                timeouts=limits.override_timeouts(self.timeouts),
+                retry=self.retry.model_copy(update=_drop_none(attempts)),
+            )
+            self._limited.clear()
+            self._limited[named] = known
+        return known
 
     @property
     def match_limits(self) -> dict[str, float]:
@@ -163,6 +170,7 @@ class PlayerClient:
         self.known_rounds = KnownRounds()
         context.peer_client.expect_form(player.endpoint, player.style)
         context.peer_client.pin_addresses(player.endpoint, player.addresses)
+        context.peer_client.use_link(player.endpoint, player.link_port)
 
     async def request_answer(self, question: PlayerRequest) -> Any:
         """Send a request in up to `max_retries` attempts; return the parsed value or Forfeit. Raises RequestTooLong.
@@ -260,8 +268,8 @@ class PlayerClient:
         if not is_seat_address(self._player.endpoint):
             return
         now = asyncio.get_running_loop().time
-        began, failures = now(), 0
-        while failures < SEAT_FAILURES and (left := self._seat_patience - (now() - began)) > 0:
+        due, failures = now() + self._seat_patience, 0
+        while failures < SEAT_FAILURES and (left := due - now()) > SEAT_PAUSE:
             try:
                 await self._context.peer_client.call_method(
                     self._player.endpoint, STATE_METHOD, {}, min(left, SEAT_LIMIT), self._bearer
@@ -275,7 +283,7 @@ class PlayerClient:
                 break  # whatever it answers, it was asked
             else:
                 break
-        self._seat_patience -= now() - began
+        self._seat_patience = due - now()
 
     def _log_failure(self, call: PeerCall, error: CallFailed, attempt: int) -> None:
         if self._context.log:

@@ -20,6 +20,10 @@ class ManagerReplaced(AgentLeagueError):
     """Another manager has opened the season since; the one that gets this must stop."""
 
 
+class OtherServersRun(UserError):
+    """Servers that run now stand against it; it can be done once they are gone."""
+
+
 DISMISSED_PHASE = "DISMISSED"
 """The phase of a season that is over and whose manager stopped in good order."""
 
@@ -84,6 +88,10 @@ class AgentRow:
     """The IP addresses of a name in its endpoint, at which alone it is called."""
     versions: Sequence[Mapping[str, Any]] = field(default_factory=list)
     """What its team has registered one after the other: name, version and time of each."""
+    color: str = ""
+    """The colour that it has told, in the form #rrggbb."""
+    sign: str = ""
+    """What it shows in place of a face."""
 
 
 @dataclass(frozen=True, slots=True)

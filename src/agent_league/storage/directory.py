@@ -8,11 +8,13 @@ same transaction, so that the earlier owner can't write any more. Calls block; t
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import sqlalchemy as sa
 
+from agent_league.storage.base import OtherServersRun
+from agent_league.storage.migrations import NOW
 from agent_league.storage.sql import SqlStore
 from agent_league.storage.tables import AsciiJson
 
@@ -22,14 +24,14 @@ PASSING_KEY = "passing"
 KEY_BYTES = 32
 MIN_WEIGHT = 0.01
 """Weight of a league that is over: little work, yet such leagues are spread as well."""
-NOW = "extract(epoch FROM clock_timestamp())::double precision"
-"""The database's time in seconds: it goes on within a transaction, and is one for all servers."""
 
 RENEW = f"UPDATE servers SET expires_at = {NOW} + :seconds WHERE server_id = :server AND expires_at > {NOW}"
 ENTER = f"""
-    INSERT INTO servers (server_id, address, machine, expires_at) VALUES (:server, :address, :machine, {NOW} + :seconds)
+    INSERT INTO servers (server_id, address, machine, version, protocol, expires_at)
+    VALUES (:server, :address, :machine, :version, :protocol, {NOW} + :seconds)
 """
 REPLACE_EARLIER = "DELETE FROM servers WHERE address = :address AND machine = :machine RETURNING server_id"
+SELECT_INCOMPATIBLE = f"SELECT address, version FROM servers WHERE expires_at > {NOW} AND protocol <> :protocol"
 DELETE_LONG_GONE = f"DELETE FROM servers WHERE expires_at < {NOW} - 3600"
 RELEASE_ALL = "UPDATE served_leagues SET server_id = NULL WHERE server_id = :server"
 RELEASE = "UPDATE served_leagues SET server_id = NULL WHERE league_id = :league AND server_id = :server"
@@ -45,15 +47,14 @@ SELECT_SIGNING_KEYS = "SELECT league_id, signing_key FROM seasons WHERE league_i
 CLAIM = "UPDATE served_leagues SET server_id = :server, epoch = epoch + 1 WHERE league_id = ANY(:leagues)"
 FENCE = "UPDATE seasons SET epoch = epoch + 1 WHERE league_id = ANY(:leagues) AND NOT put_aside"
 SELECT_SERVERS = f"""
-    SELECT server_id, address, machine, expires_at - {NOW} AS seconds_left FROM servers
-    WHERE expires_at > {NOW} ORDER BY server_id
+    SELECT servers.*, expires_at - {NOW} AS seconds_left FROM servers WHERE expires_at > {NOW} ORDER BY server_id
 """
 SELECT_LEAGUES = sa.text(
     "SELECT league_id, definition IS NOT NULL AS is_defined, version, server_id, epoch, weight, summary, new_season"
     " FROM served_leagues ORDER BY league_id"
 ).columns(summary=AsciiJson())
 SELECT_OWNER = f"""
-    SELECT servers.server_id, address, machine FROM served_leagues JOIN servers USING (server_id)
+    SELECT servers.* FROM served_leagues JOIN servers USING (server_id)
     WHERE league_id = :league AND expires_at > {NOW}
 """
 SELECT_DEFINITION = "SELECT definition, version FROM served_leagues WHERE league_id = :league"
@@ -83,6 +84,15 @@ class ServerRow:
     """Where other servers reach it, without a slash at its end; agents need not."""
     machine: str = ""
     """The machine's name: what starts anew at the same address of the same machine takes the earlier row's place."""
+    version: str = ""
+    """Of its agent-league."""
+    protocol: int = 0
+    """By which it passes calls to other servers, and they to it."""
+
+    @classmethod
+    def from_values(cls, values: Mapping[Any, Any]) -> "ServerRow":
+        """Build a row from the columns of its table, of which an older database has fewer."""
+        return cls(**{part.name: values[part.name] for part in fields(cls) if part.name in values})
 
 
 ServerAddress = ServerRow
@@ -145,12 +155,22 @@ class ServerDirectory:
         self.lease_seconds = lease_seconds
 
     def enter(self, server: ServerRow) -> None:
-        """Add a server; the leagues of an earlier one at the same address of the same machine are free at once."""
-        values = {"server": server.server_id, "address": server.address, "machine": server.machine}
+        """Add a server; the leagues of an earlier one at the same address of the same machine are free at once.
+
+        Raises OtherServersRun if some would misunderstand it, UserError if a newer version has changed the database.
+        """
+        values = {"server": server.server_id, **asdict(server)}
         with self._store.write_transaction() as connection:
+            self._store.lock_schema(connection)
             connection.execute(sa.text(DELETE_LONG_GONE))
             for earlier in connection.execute(sa.text(REPLACE_EARLIER), values).scalars().all():
                 connection.execute(sa.text(RELEASE_ALL), {"server": earlier})
+            if other := connection.execute(sa.text(SELECT_INCOMPATIBLE), values).first():
+                raise OtherServersRun(
+                    f"The server at {other.address} shares this store and is of version {other.version}, which passes"
+                    f" calls in another way than version {server.version}. Stop all servers of that version before you"
+                    " start this one; their leagues go on here."
+                )
             connection.execute(sa.text(ENTER), values | {"seconds": self.lease_seconds})
             _notify(connection)
 
@@ -198,7 +218,7 @@ class ServerDirectory:
         """Find the server that owns a league now; None if nobody does, or its owner is gone."""
         with self._store.write_transaction() as connection:
             found = connection.execute(sa.text(SELECT_OWNER), {"league": league_id}).mappings().first()
-        return ServerRow(**found) if found else None
+        return ServerRow.from_values(found) if found else None
 
     def release(self, server: ServerRow, league_id: str) -> None:
         """Give a league up, so that another server claims it."""
@@ -280,9 +300,9 @@ def count_fair_claims(view: DirectoryView, server_id: str) -> int:
 
 def _read_view(connection: sa.Connection) -> DirectoryView:
     leagues = [LeagueLease(**row) for row in connection.execute(SELECT_LEAGUES).mappings()]
-    found = [dict(row) for row in connection.execute(sa.text(SELECT_SERVERS)).mappings()]
-    left = {row["server_id"]: row.pop("seconds_left") for row in found}
-    servers = {row["server_id"]: ServerRow(**row) for row in found}
+    found = connection.execute(sa.text(SELECT_SERVERS)).mappings().all()
+    left = {row["server_id"]: row["seconds_left"] for row in found}
+    servers = {row["server_id"]: ServerRow.from_values(row) for row in found}
     return DirectoryView(servers, {one.league_id: one for one in leagues}, left)
 
 

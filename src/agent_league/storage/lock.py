@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 
 class LockHeld(Exception):
@@ -16,7 +16,7 @@ def hold_lock(path: Path, owner: str) -> Iterator[None]:
     """Hold the lock; raises LockHeld. The file is never deleted, as a deleted one could be locked twice."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8", errors="replace") as file:
-        if not _try_lock(file):
+        if not try_lock(file):
             file.seek(0)
             raise LockHeld(file.read().strip())
         file.truncate(0)
@@ -29,7 +29,7 @@ def read_lock_holder(path: Path) -> str | None:
     """Read what the process that holds the lock wrote about itself; None if it isn't held."""
     try:
         with path.open("r+", encoding="utf-8", errors="replace") as file:
-            if _try_lock(file):
+            if try_lock(file):
                 return None
             file.seek(0)
             return file.read().strip()
@@ -37,7 +37,8 @@ def read_lock_holder(path: Path) -> str | None:
         return None
 
 
-def _try_lock(file: IO[str]) -> bool:
+def try_lock(file: IO[Any]) -> bool:
+    """Lock an open file until it is closed; return whether nobody else has."""
     try:
         if sys.platform == "win32":
             import msvcrt  # noqa: PLC0415 - exists on Windows only

@@ -5,12 +5,14 @@ The files in a server's own folder are copies of them. Calls block; they raise S
 
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
 from agent_league.storage.base import MatchRow, RemovedRow, StoredRow
+from agent_league.storage.match_segments import read_appended_match
 from agent_league.storage.paths import DataPaths, match_file_name
 from agent_league.storage.sql import SqlStore
 
@@ -24,6 +26,9 @@ WRITE = sa.text(
 )
 DELETE = sa.text("DELETE FROM match_files WHERE season_id = :season AND match_id = :match")
 LIST = sa.text("SELECT match_id FROM match_files WHERE season_id = :season ORDER BY match_id")
+LIST_PRESENT = sa.text(
+    "SELECT DISTINCT season_id, league_id FROM match_files JOIN seasons USING (season_id) WHERE NOT put_aside"
+)
 READ = sa.text(
     "SELECT match_id, content FROM match_files WHERE season_id = :season AND match_id IN :matches"
 ).bindparams(sa.bindparam("matches", expanding=True))
@@ -35,15 +40,8 @@ def find_match_files(home: Path, league_id: str, rows: Sequence[StoredRow]) -> d
     for row in rows:
         if not isinstance(row, MatchRow) or row.result is None or row.referee_id is None:
             continue
-        for path in (
-            paths.match_proposal_file(league_id, row.match_id, row.referee_id),
-            paths.match_file(league_id, row.match_id),
-        ):
-            try:
-                found[row.match_id] = path.read_bytes()
-                break
-            except OSError:  # its referee is elsewhere, and keeps it there
-                continue
+        with suppress(OSError):  # its referee is elsewhere, and keeps it there
+            found[row.match_id] = read_appended_match(paths.match_file(league_id, row.match_id), row.referee_id)
     return found
 
 
@@ -78,3 +76,19 @@ def restore_match_files(store: SqlStore, season_id: int, folder: Path, match_ids
         unfinished = folder / f".{match_id}.restored"
         unfinished.write_bytes(zlib.decompress(content))
         unfinished.replace(folder / match_file_name(match_id))
+
+
+def list_missing_files(folder: Path, kept: Sequence[str]) -> list[list[str]]:
+    """List the matches whose files a folder lacks, of those that are kept, as many at once as may be read at once."""
+    missing = [match_id for match_id in kept if not (folder / match_file_name(match_id)).is_file()]
+    return [missing[start : start + BATCH] for start in range(0, len(missing), BATCH)]
+
+
+def restore_present_files(store: SqlStore, home: Path) -> None:
+    """Write the match files of the present seasons of all leagues that a home lacks."""
+    with store.read_transaction("match_files") as connection:
+        seasons = connection.execute(LIST_PRESENT).all() if connection else []
+    for season_id, league_id in seasons:
+        folder = DataPaths(home).matches_folder(league_id)
+        for batch in list_missing_files(folder, list_kept_matches(store, season_id)):
+            restore_match_files(store, season_id, folder, batch)

@@ -13,6 +13,11 @@ VERSION_TABLE = "agent_league_schema"
 """The table of applied steps, one row each."""
 CREATE_VERSION_TABLE = f"CREATE TABLE IF NOT EXISTS {VERSION_TABLE} (version INTEGER PRIMARY KEY)"
 SELECT_VERSION = f"SELECT max(version) FROM {VERSION_TABLE}"  # noqa: S608 - a name of ours
+NOW = "extract(epoch FROM clock_timestamp())::double precision"
+"""PostgreSQL's time in seconds: it goes on within a transaction, and is one for all servers."""
+SERVERS_TABLE = "servers"
+SELECT_RUNNING = f"SELECT address FROM {SERVERS_TABLE} WHERE expires_at > {NOW} ORDER BY address"  # noqa: S608 - as above
+"""Servers that use the database as it is, so that it must not be changed under them."""
 INSERT_VERSION = f"INSERT INTO {VERSION_TABLE} (version) VALUES (:version)"  # noqa: S608 - a name of ours
 
 STEPS: tuple[tuple[str, ...], ...] = (
@@ -178,5 +183,9 @@ STEPS: tuple[tuple[str, ...], ...] = (
         )
         """,
         "CREATE INDEX team_sessions_by_team ON team_sessions (league_id, team_id)",
+    ),
+    (
+        "ALTER TABLE servers ADD COLUMN version TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE servers ADD COLUMN protocol INTEGER NOT NULL DEFAULT 0",
     ),
 )

@@ -16,11 +16,6 @@ def match_file_name(match_id: str) -> str:
     return f"{_check_safe_name(match_id)}.json"
 
 
-def proposal_file_name(match_id: str, referee_id: str) -> str:
-    """Return the name of a referee's proposed match file, which waits until its result is recorded."""
-    return f".{_check_safe_name(match_id)}.{_check_safe_name(referee_id)}.json"
-
-
 class DataPaths:
     """The paths of `SHARED/data`; ids that aren't safe names raise ValueError."""
 
@@ -82,9 +77,6 @@ class DataPaths:
 
     def match_file(self, league_id: str, match_id: str) -> Path:
         return self.matches_folder(league_id) / match_file_name(match_id)
-
-    def match_proposal_file(self, league_id: str, match_id: str, referee_id: str) -> Path:
-        return self.matches_folder(league_id) / proposal_file_name(match_id, referee_id)
 
     @property
     def players_folder(self) -> Path:

@@ -1,16 +1,21 @@
 """The repositories of seed 000: each reads and writes one kind of file of `SHARED/data`."""
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from io import FileIO
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from agent_league.storage.files import encode_json, encode_json_fragment, read_json_object, write_atomically, write_json
-from agent_league.storage.paths import DataPaths, match_file_name, proposal_file_name
+from agent_league.storage.files import (
+    encode_json,
+    encode_json_fragment,
+    parse_json,
+    read_json_object,
+    write_atomically,
+    write_json,
+)
+from agent_league.storage.match_segments import list_match_paths, read_match_bytes
+from agent_league.storage.paths import DataPaths
 
 SCHEMA_VERSION = "1.0.0"
 DEFAULT_HOME = Path("SHARED")
@@ -86,67 +91,25 @@ class MatchRepository:
         self.paths = DataPaths(Path(home))
 
     def load(self, match_id: str) -> dict[str, Any] | None:
-        return read_json_object(self.paths.match_file(self.league_id, match_id))
+        try:
+            found = parse_json(read_match_bytes(self.paths.match_file(self.league_id, match_id)))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
 
     def save(self, match_id: str, match: Mapping[str, Any]) -> None:
-        write_atomically(self.paths.match_file(self.league_id, match_id), self.encode_match(match_id, match))
-
-    def encode_match(self, match_id: str, match: Mapping[str, Any]) -> bytes:
-        """Encode the content of a match's file."""
-        head = {"schema_version": SCHEMA_VERSION, "league_id": self.league_id, "match_id": match_id}
-        return encode_json({**head, **match})
-
-    def save_proposal(self, match_id: str, content: bytes, referee_id: str) -> None:
-        """Write a match's file beside its place, where it waits until its result is recorded."""
-        path = self._proposal_path(match_id, referee_id)
-        try:
-            with self._create_file(path) as file:
-                while content:
-                    content = content[file.write(content) :]
-        except OSError:
-            self.drop_proposal(match_id, referee_id)  # a partial file is worse than none
-            raise
-
-    def accept_proposal(self, match_id: str, referee_id: str) -> None:
-        """Make a referee's proposal the match's file, unless it is already; those of other referees don't count."""
-        place = self._matches_folder + match_file_name(match_id)
-        try:
-            os.replace(self._proposal_path(match_id, referee_id), place)  # noqa: PTH105 - no Path
-        except FileNotFoundError:
-            if not Path(place).exists():
-                raise
-
-    def drop_proposal(self, match_id: str, referee_id: str) -> None:
-        """Delete a referee's proposal."""
-        Path(self._proposal_path(match_id, referee_id)).unlink(missing_ok=True)
-
-    def list_proposals(self) -> Iterator[tuple[str, str]]:
-        """Yield the match and the referee of each proposal that waits."""
-        for path in self.paths.matches_folder(self.league_id).glob(".*.json"):
-            match_id, _, referee_id = path.stem.removeprefix(".").partition(".")
-            if referee_id:
-                yield match_id, referee_id
+        content = encode_match(self.league_id, match_id, match)
+        write_atomically(self.paths.match_file(self.league_id, match_id), content)
 
     def list(self) -> list[str]:
-        """List the ids of all matches that have a file."""
-        folder = self.paths.matches_folder(self.league_id)
-        return sorted(path.stem for path in folder.glob("*.json") if not path.name.startswith("."))
+        """List the ids of all matches that have a file, written or yet to be written."""
+        return [path.stem for path in list_match_paths(self.paths.matches_folder(self.league_id))]
 
-    @cached_property
-    def _matches_folder(self) -> str:
-        """The folder as text: each match names two files, and Path objects would cost more than the files."""
-        return f"{self.paths.matches_folder(self.league_id)}{os.sep}"
 
-    def _proposal_path(self, match_id: str, referee_id: str) -> str:
-        return self._matches_folder + proposal_file_name(match_id, referee_id)
-
-    def _create_file(self, path: str) -> FileIO:
-        """Open a new file; its folder is created if opening fails, which is once a league."""
-        try:
-            return FileIO(path, "w")
-        except FileNotFoundError:
-            Path(self._matches_folder).mkdir(parents=True, exist_ok=True)
-            return FileIO(path, "w")
+def encode_match(league_id: str, match_id: str, match: Mapping[str, Any]) -> bytes:
+    """Encode the content of a match's file."""
+    head = {"schema_version": SCHEMA_VERSION, "league_id": league_id, "match_id": match_id}
+    return encode_json({**head, **match})
 
 
 class PlayerHistoryRepository:

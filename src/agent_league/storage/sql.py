@@ -22,6 +22,7 @@ from agent_league.errors import UserError
 from agent_league.storage import migrations, tables
 from agent_league.storage.base import (
     ManagerReplaced,
+    OtherServersRun,
     SavedSeason,
     SeasonRow,
     StoredRow,
@@ -105,13 +106,13 @@ class SqlStore:
         url = _parse_address(address)
         self.backend = url.get_backend_name()
         self._file = Path(url.database or "") if self.backend == SQLITE else None
-        self._display_name = str(self._file or f"postgresql://{url.host or ''}/{url.database or ''}")
+        self.display_name = str(self._file or f"postgresql://{url.host or ''}/{url.database or ''}")
         options = {name: value for name, value in CONNECT_OPTIONS[self.backend].items() if name not in url.query}
         try:
             self._engine = create_engine(url, poolclass=NullPool, connect_args=options)
         except ImportError as error:
             raise UserError(
-                f"The store {self._display_name} needs psycopg, which can't be used here ({error}). "
+                f"The store {self.display_name} needs psycopg, which can't be used here ({error}). "
                 "Install it: pip install 'agent-league[postgres]'"
             ) from None
         self._statements = tables.Statements(self.backend)
@@ -133,9 +134,7 @@ class SqlStore:
         if (trouble := self._find_file_trouble()) or self._file is None or self._opened_identity is None:
             return trouble
         free = shutil.disk_usage(self._file.parent).free
-        return (
-            f"The store {self._display_name} has no room to grow: its disk is full" if free < MIN_FREE_BYTES else None
-        )
+        return f"The store {self.display_name} has no room to grow: its disk is full" if free < MIN_FREE_BYTES else None
 
     def _find_file_trouble(self) -> str | None:
         """Explain what is wrong with the file (gone, replaced, empty or not writable), or return None.
@@ -147,23 +146,23 @@ class SqlStore:
         try:
             found = self._file.stat()
         except OSError:
-            return f"The store {self._display_name} is gone: the file was deleted or moved. Put it back"
+            return f"The store {self.display_name} is gone: the file was deleted or moved. Put it back"
         if (found.st_dev, found.st_ino) != self._opened_identity:
             return (
-                f"The store {self._display_name} is another file than the one that this manager has opened. Put "
+                f"The store {self.display_name} is another file than the one that this manager has opened. Put "
                 "that one back, "
                 "or stop this manager and start it again to go on with what is there now"
             )
         if found.st_size == 0:
-            return f"The store {self._display_name} is empty: somebody has cut it off. Bring back a copy of it"
+            return f"The store {self.display_name} is empty: somebody has cut it off. Bring back a copy of it"
         if not os.access(self._file, os.W_OK):
-            return f"The store {self._display_name} can't be written: {ADVICE_BY_CODE['SQLITE_READONLY']}"
+            return f"The store {self.display_name} can't be written: {ADVICE_BY_CODE['SQLITE_READONLY']}"
         return None
 
     def display_name_in(self, home: Path) -> str:
         """The store's name for people: independent of the working directory, and without a password."""
         if self._file is None:
-            return self._display_name
+            return self.display_name
         own = (home / "data" / "league.db").resolve()
         return OWN_STORE_NAME if self._file.resolve() == own else str(self._file.resolve())
 
@@ -179,7 +178,7 @@ class SqlStore:
         if not self.is_readable:
             return None
         with self._lock, self._translate_errors(), self._read_transaction() as connection:
-            if not inspect(connection).has_table(migrations.VERSION_TABLE):
+            if not self._has_schema(connection):
                 return None
             self._check_schema_version(connection)
             return self._load_season(connection, league_id)[1]
@@ -222,7 +221,7 @@ class SqlStore:
             groups.setdefault(tables.find_kind(row), []).append(tables.row_to_values(season_id, row))
         epoch = connection.execute(tables.SELECT_EPOCH, {"season": season_id}).scalar()
         if epoch is None or epoch != self._epochs.get(season_id):
-            raise ManagerReplaced(f"Season {season_id} in the store {self._display_name} is no longer this manager's.")
+            raise ManagerReplaced(f"Season {season_id} in the store {self.display_name} is no longer this manager's.")
         for kind, values in groups.items():
             connection.execute(self._statements.write[kind], values)
 
@@ -249,6 +248,27 @@ class SqlStore:
             connection.exec_driver_sql("VACUUM INTO ?", (str(target),))
         return True
 
+    def bring_up_to_date(self) -> None:
+        """Apply the migration steps that the database lacks; creates it if it isn't there."""
+        with self.write_transaction():
+            pass
+
+    @contextmanager
+    def read_snapshot(self) -> Iterator[Connection]:
+        """A transaction that sees the database as it is at one moment; raises UserError if it has an older schema."""
+        with self._lock, self._translate_errors(), self._engine.connect() as connection:
+            self._set_up_session(connection)
+            if self.backend == POSTGRES:
+                connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            with self._commit_or_roll_back(connection, "BEGIN"):
+                version = self._check_schema_version(connection) if self._has_schema(connection) else 0
+                if version < len(migrations.STEPS):
+                    raise UserError(
+                        f"The store {self.display_name} has schema version {version}, older than this agent-league's. "
+                        "Use the version whose servers run, or start a server of this one first."
+                    )
+                yield connection
+
     def close(self) -> None:
         with self._lock:
             self._close_connection()
@@ -257,7 +277,7 @@ class SqlStore:
         try:
             found = connection.execute(self._statements.select_season, {"league": league_id}).mappings().first()
         except ValueError as error:
-            raise damaged_league_error(f"The store {self._display_name}", league_id, error) from None
+            raise damaged_league_error(f"The store {self.display_name}", league_id, error) from None
         return self._load_rows(connection, found) if found is not None else (0, None)
 
     def _load_rows(self, connection: Connection, found: Mapping[Any, Any]) -> tuple[int, SavedSeason]:
@@ -279,7 +299,7 @@ class SqlStore:
             found_news = connection.execute(tables.SELECT_NEWS, of_it).mappings() if "news" in there else ()
             news = tuple(map(tables.news_from_values, found_news))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise damaged_league_error(f"The store {self._display_name}", str(found["league_id"]), error) from None
+            raise damaged_league_error(f"The store {self.display_name}", str(found["league_id"]), error) from None
         return epoch, SavedSeason(season, agents, matches, rounds, audit, ladder, news)
 
     @contextmanager
@@ -340,7 +360,7 @@ class SqlStore:
     def _connect(self) -> Connection:
         if self._file is not None:
             if self._epochs and not self._file.is_file():  # connecting would create an empty file
-                raise StoreFailed(f"The store {self._display_name} is gone: the file was deleted or moved. Put it back")
+                raise StoreFailed(f"The store {self.display_name} is gone: the file was deleted or moved. Put it back")
             _make_file_private(self._file)
         self._connection = connection = self._engine.connect()
         try:
@@ -361,12 +381,23 @@ class SqlStore:
             connection.exec_driver_sql(statement)
         connection.commit()
 
+    def _has_schema(self, connection: Connection) -> bool:
+        return inspect(connection).has_table(migrations.VERSION_TABLE)
+
+    def lock_schema(self, connection: Connection) -> None:
+        """Keep others from changing the schema until the transaction ends; raises UserError if it has been changed.
+
+        Only in PostgreSQL, where processes of several versions may have a connection.
+        """
+        connection.exec_driver_sql(SCHEMA_LOCK)
+        self._check_schema_version(connection)
+
     def _check_schema_version(self, connection: Connection) -> int:
         """Return the version of the schema; raises a UserError if it is newer than this release knows."""
         version: int = connection.exec_driver_sql(migrations.SELECT_VERSION).scalar() or 0
         if version > (newest := len(migrations.STEPS)):
             raise UserError(
-                f"The store {self._display_name} has schema version {version}, and this agent-league knows "
+                f"The store {self.display_name} has schema version {version}, and this agent-league knows "
                 "versions up to "
                 f"{newest}. Update agent-league, or name another store with --store."
             )
@@ -381,12 +412,23 @@ class SqlStore:
             connection.exec_driver_sql(migrations.CREATE_VERSION_TABLE)
             version = self._check_schema_version(connection)
             if version < newest:
+                self._check_running_servers(connection, version)
                 for statement in migrations.STEPS[version]:
                     kinds = {"numbered": migrations.SERIAL_KEY, "binary": migrations.BINARY}
                     chosen = {name: by_backend[self.backend] for name, by_backend in kinds.items()}
                     connection.exec_driver_sql(statement.format(**chosen))
                 connection.execute(text(migrations.INSERT_VERSION), {"version": version + 1})
         return version >= newest
+
+    def _check_running_servers(self, connection: Connection, version: int) -> None:
+        """Raise OtherServersRun if some of an older version do: they would go on with a schema that they don't know."""
+        if self.backend != POSTGRES or not inspect(connection).has_table(migrations.SERVERS_TABLE):
+            return
+        if running := connection.exec_driver_sql(migrations.SELECT_RUNNING).scalars().all():
+            raise OtherServersRun(
+                f"The store {self.display_name} has schema version {version}, and servers of an older agent-league "
+                f"use it: {', '.join(running)}. Stop them all, then start those of this version, which changes it."
+            )
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
@@ -398,8 +440,8 @@ class SqlStore:
             reason = str(cause).strip().partition("\n")[0]
             advice = None if self._is_up_to_date else _find_advice(error, cause, reason)
             if advice:
-                raise UserError(f"The store {self._display_name} can't be used: {reason}; {advice}.") from None
-            raise StoreFailed(f"The store {self._display_name} can't be used now: {reason}") from None
+                raise UserError(f"The store {self.display_name} can't be used: {reason}; {advice}.") from None
+            raise StoreFailed(f"The store {self.display_name} can't be used now: {reason}") from None
 
 
 def _file_identity(file: Path | None) -> tuple[int, int] | None:

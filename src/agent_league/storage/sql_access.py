@@ -5,11 +5,10 @@ from dataclasses import fields
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from agent_league.storage.access import OrganiserSecret, SecretKind, TeamRow, TeamSessionRow, is_same_hash
-from agent_league.storage.sql import SQLITE, SqlStore
-from agent_league.storage.tables import AsciiJson
+from agent_league.storage.sql import SqlStore
+from agent_league.storage.tables import AsciiJson, load_insert
 
 TEAMS = sa.table(
     "teams",
@@ -33,7 +32,7 @@ class SqlAccessStore:
 
     def __init__(self, store: SqlStore) -> None:
         self._store = store
-        self._insert: Any = sqlite.insert if store.backend == SQLITE else postgresql.insert
+        self._insert = load_insert(store.backend)
 
     def read_teams(self, league_id: str) -> list[TeamRow]:
         wanted = sa.select(TEAMS).where(TEAMS.c.league_id == league_id).order_by(TEAMS.c.number)

@@ -11,7 +11,6 @@ from typing import Any
 
 import orjson
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from agent_league.storage.base import (
     AgentRow,
@@ -91,14 +90,26 @@ SELECT_NEWS = sa.select(NEWS).where(NEWS.c.season_id == SEASON_ID).order_by(NEWS
 CLAIM_FIELDS = (
     *("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol"),
     *("alias", "style", "tolerated", "is_ours", "barred", "withdrawn", "team_id", "versions", "addresses"),
+    *("color", "sign"),
 )
+
+
+def load_insert(backend: str) -> Any:
+    """Import how a database inserts rows or updates them; the other databases' ways are not imported."""
+    if backend == "sqlite":
+        from sqlalchemy.dialects import sqlite  # noqa: PLC0415 - see above
+
+        return sqlite.insert
+    from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - see above
+
+    return postgresql.insert
 
 
 class Statements:
     """The statements whose form depends on the database."""
 
     def __init__(self, backend: str) -> None:
-        self._insert: Any = sqlite.insert if backend == "sqlite" else postgresql.insert
+        self._insert = load_insert(backend)
         lock = "" if backend == "sqlite" else " FOR SHARE"
         json_values = {"settings": AsciiJson(), "time_marks": AsciiJson(), "admitted": AsciiJson()}
         kinds: dict[str, Any] = {**dict.fromkeys(FLAGS, sa.Boolean()), **json_values}

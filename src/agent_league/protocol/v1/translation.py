@@ -19,6 +19,7 @@ from agent_league.protocol.v1 import ids
 from agent_league.protocol.v1.checks import check_v1_envelope
 from agent_league.protocol.v1.envelope import format_millis
 from agent_league.protocol.v1.messages import Result
+from agent_league.protocol.v2.registration import LOOK_FIELDS
 from agent_league.protocol.version import PROTOCOL_V2
 
 ROLE_OF_V1_ROLE = {"challenger": "PLAYER_A", "defender": "PLAYER_B"}
@@ -98,6 +99,7 @@ def translate_registration_to_v1(
             "version": meta["version"],
             "game_types": meta["game_types"],
             "contact_endpoint": ids.format_v1_endpoint(meta["contact_endpoint"], name),
+            **{told: meta[told] for told in LOOK_FIELDS if told in meta},
         },
     )
 
@@ -196,6 +198,7 @@ def _translate_registration(message: Mapping[str, Any]) -> V2Request:
     with suppress(ValueError):
         endpoint = ids.parse_v1_endpoint(endpoint)
     own = {name: getattr(meta, name) for name in ("display_name", "version", "game_types")}
+    own |= {name: value for name, value in (meta.model_extra or {}).items() if name in LOOK_FIELDS}
     params: dict[str, Any] = {"league_id": None, "player_meta": {**own, "contact_endpoint": endpoint}}
     if wanted := ids.find_wanted_id(meta.contact_endpoint):
         params["sender"] = f"{Role.PLAYER}:{wanted}"

@@ -50,6 +50,9 @@ class MatchStateQuestion(MessagePart):
     match_ids: list[str] | None = Field(
         default=None, description="Several matches; the answer then is `matches` alone."
     )
+    positions: bool | None = Field(
+        default=None, description="With `match_ids`: whether to add `positions`, what both players see of each."
+    )
 
 
 class StepQuestion(MessagePart):
@@ -95,6 +98,15 @@ class FinishedResult(MessagePart):
     terminations: Terminations
 
 
+class PublicPosition(ExactPart):
+    """Where a game stands, as far as both of its players see it."""
+
+    view: Any = Field(description="As the game shows it to one who sees everything; null where it hides something.")
+    moves: int = Field(description="How many moves have been made.")
+    last: dict[str, Any] = Field(description="The latest moves, by player, if both know them.")
+    waiting_for: list[str] = Field(description="The players whose move it is.")
+
+
 class MatchStateAnswer(ExactPart):
     """One match with all that may be told of it, or the states of several under `matches`."""
 
@@ -115,6 +127,9 @@ class MatchStateAnswer(ExactPart):
     result: FinishedResult | None = Field(default=None, description="How it ended; null while it runs.")
     matches: dict[str, MatchStateName | None] = Field(
         default_factory=dict, description="Match id -> its state where it runs here, else null."
+    )
+    positions: dict[str, PublicPosition] | None = Field(
+        default=None, description="Match id -> its position, of those that may be seen."
     )
 
 

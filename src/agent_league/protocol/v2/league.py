@@ -1,5 +1,7 @@
 """Messages of the league itself: control by the organiser, rounds, standings, queries and the end."""
 
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -169,6 +171,15 @@ class RoundAnnouncement(Message):
 
     round_id: RoundId
     matches: Items[AnnouncedMatch] = Field(description="The matches.")
+
+    @cached_property
+    def matches_by_player(self) -> Mapping[str, Sequence[AnnouncedMatch]]:
+        """The matches of each player; sorted once for all agents of a process, which share the parsed message."""
+        sorted_matches: dict[str, list[AnnouncedMatch]] = {}
+        for match in self.matches:
+            for player_id in {match.player_A_id, match.player_B_id}:
+                sorted_matches.setdefault(player_id, []).append(match)
+        return sorted_matches
 
 
 class RoundSummary(MessagePart):

@@ -19,6 +19,7 @@ from agent_league.protocol.fields import (
     GameParameters,
     GameType,
     LeagueId,
+    LinkPort,
     Losses,
     MatchId,
     MatchToken,
@@ -312,6 +313,8 @@ class MatchPlayer(MessagePart):
         examples=[["203.0.113.7"]],
         max_length=16,
     )
+    link_port: LinkPort | None = None
+    """Only for a referee that named a port for links itself."""
     move_method: Literal["make_move"] | None = Field(
         default=None, description="make_move where the player is asked in no game's own words."
     )

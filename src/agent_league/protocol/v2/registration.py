@@ -1,13 +1,14 @@
 """Registration of referees and players."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, PrivateAttr
+from pydantic import AfterValidator, Field, PrivateAttr, WithJsonSchema
 
 from agent_league.model.agents import DEFAULT_PROTOCOL_PROFILE, ProtocolProfile
+from agent_league.model.looks import COLOR_FORM
 from agent_league.model.names import MAX_NAME_LENGTH, is_displayable
 from agent_league.protocol.envelope import Items, Message, MessagePart
-from agent_league.protocol.fields import URI, PlayerId, Reason, RefereeId, ShownName
+from agent_league.protocol.fields import URI, LinkPort, PlayerId, Reason, RefereeId, ShownName
 
 
 def _check_showable(name: str) -> str:
@@ -20,6 +21,11 @@ def _check_printable(word: str) -> str:
     if not word.isprintable():
         raise ValueError("expected a word without control, formatting or invisible characters")
     return word
+
+
+def _tell_text(**more: str) -> WithJsonSchema:
+    """The schema of a field that should be a text, and may be anything."""
+    return WithJsonSchema({"anyOf": [{"type": "string", **more}, {"type": "null"}]})
 
 
 DisplayName = Annotated[ShownName, Field(min_length=1, max_length=MAX_NAME_LENGTH), AfterValidator(_check_showable)]
@@ -43,7 +49,9 @@ KnownGames = Annotated[
 ]
 
 
-class PlayerMeta(MessagePart):
+class AgentMeta(MessagePart):
+    """What both kinds of applicants say of themselves."""
+
     display_name: DisplayName
     version: AgentVersion
     game_types: KnownGames
@@ -55,9 +63,25 @@ class PlayerMeta(MessagePart):
     """Whether it knows match tokens and our other additions to the seeds; our own agents do."""
     match_keys: bool = Field(default=False, description="Whether it takes match tokens under a match key as well.")
     """Whether it also accepts match tokens signed with a match key; otherwise it gets Ed25519 tokens only."""
+    link_port: LinkPort | None = None
 
 
-class RefereeMeta(PlayerMeta):
+class PlayerMeta(AgentMeta):
+    color: Annotated[Any, _tell_text(pattern=f"^({COLOR_FORM})?$")] = Field(
+        default=None, description="Its colour on pages: #rrggbb. A bad one is left out.", examples=["#c0392b"]
+    )
+    avatar: Annotated[Any, _tell_text()] = Field(
+        default=None,
+        description="Its sign on pages: one to three characters, such as an emoji. A bad one is left out.",
+        examples=["🦊"],
+    )
+
+
+LOOK_FIELDS = ("color", "avatar")
+"""Whatever stands in them, nobody is refused for it: `model.looks` says what is taken."""
+
+
+class RefereeMeta(AgentMeta):
     display_name: DisplayName = Field(examples=["Referee Alpha"])
     contact_endpoint: ContactEndpoint = Field(examples=["http://localhost:8001/mcp"])
     max_concurrent_matches: Annotated[int, Field(ge=1, le=10_000)] = Field(
@@ -122,6 +146,8 @@ class RegisterResponse(Message):
         examples=[{"kty": "OKP", "crv": "Ed25519", "x": "…"}],
     )
     """The manager's public key as a JWK: it signs match tokens and the manager's own calls with the other half."""
+    link_port: LinkPort | None = None
+    """Only for an agent that named a port for links itself."""
 
 
 class LeagueRegisterResponse(RegisterResponse):
