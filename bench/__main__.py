@@ -1,4 +1,4 @@
-"""`python -m bench`, which is what `league bench` runs."""
+"""`python -m bench`, which is what `league dev bench` runs."""
 
 from bench.command import main
 

@@ -1,8 +1,11 @@
 """The calls of a league: how many, how large, with what beside them.
 
-Two small leagues are played in memory and written down by method. For any other size they follow: the number of calls
-is a share of the players plus a share of the matches (a round has as many broadcasts as players, and there are two of
-those for each match), and a message has a part that is the same in all leagues and one that grows with the table.
+Two small leagues are written down by method. For any other size they follow: the number of calls is a share of the
+players plus a share of the matches (a round has as many broadcasts as players, and there are two of those for each
+match), and a message has a part that is the same in all leagues and one that grows with the table.
+
+`seeds_calls.json` is what the references repeat: leagues in the seeds' form, one message a call, as agents that ask for
+nothing else still hear it. It stays as it is, whatever our own agents say to each other.
 """
 
 import asyncio
@@ -16,10 +19,11 @@ import orjson
 
 from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import play_in_process
-from bench.plans import Setting, matches_of, planned
+from agent_league.launch.plan import LeaguePlan
+from bench.plans import matches_of
 
-RECORDED = (8, 16)
-"""The sizes of the leagues that are written down."""
+SEEDS_CALLS = Path(__file__).with_name("seeds_calls.json")
+"""By number of players and method: how many calls, and the mean bytes of request, answer and token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +101,20 @@ class Traffic:
         )
 
 
-def record(setting: Setting, folder: Path, players: int) -> Recording:
+def record(plan: LeaguePlan) -> Recording:
     """Plays a league in this process and writes its calls down."""
     recorder = Recorder()
-    asyncio.run(play_in_process(planned(setting, folder / f"recorded{players}", players), recorder))
+    asyncio.run(play_in_process(plan, recorder))
     return recorder.recording()
 
 
-def traffic(setting: Setting, folder: Path) -> Traffic:
-    few, many = RECORDED
-    return Traffic((few, record(setting, folder, few)), (many, record(setting, folder, many)))
+def read_seeds_calls() -> Traffic:
+    """Read the calls that the references repeat."""
+    small, large = (
+        (int(players), {method: Kind(**kind) for method, kind in calls.items()})
+        for players, calls in orjson.loads(SEEDS_CALLS.read_bytes()).items()
+    )
+    return Traffic(small, large)
 
 
 def total(calls: Recording) -> int:

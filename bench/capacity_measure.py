@@ -7,13 +7,10 @@ process. Needs Linux and PostgreSQL.
 import asyncio
 import json
 import os
-import signal
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,7 +27,7 @@ from agent_league.launch.serving import run_async, serve_agents
 from agent_league.players.app import PlayerSettings
 from bench.capacity import Figures
 from bench.claims import measure_claims
-from bench.many_leagues import find_free_ports
+from bench.many_leagues import find_free_ports, running_server
 from bench.usage import require_proc, usage_of
 from tests.storage.postgres import MISSING, PostgresServer, postgres_server, programs
 
@@ -67,7 +64,7 @@ def measure_figures() -> Figures:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()), "SHARED")
         make_home(home)
         port = _find_free_port()
-        server = stack.enter_context(running_server(home, port, postgres.address()))
+        server = stack.enter_context(running_server(home, port, "--store", postgres.address()))
         stage = _Stage(home, f"http://localhost:{port}", server.pid, postgres)
         idle_mib = usage_of(server.pid).memory / 2**20
         stage.play("warm", 2, SHORT)
@@ -241,32 +238,6 @@ def play_leagues(home: Path, root: str, ids: Sequence[str]) -> None:
         for number, port in zip(range(1, SIZE + 1), ports, strict=False)
     ]
     run_async(serve_agents(plans, asyncio.Event(), AgentListeners()))
-
-
-@contextmanager
-def running_server(home: Path, port: int, store: str) -> Iterator["subprocess.Popen[str]"]:
-    """Run `league serve` as a process; yields once it has said that it serves."""
-    command = [
-        sys.executable,
-        "-m",
-        "agent_league",
-        "serve",
-        "--home",
-        str(home),
-        "--port",
-        str(port),
-        "--store",
-        store,
-    ]
-    with subprocess.Popen([*command, "--no-seats"], stderr=subprocess.PIPE, text=True) as server:
-        try:
-            for line in server.stderr or ():
-                if line.startswith("Ctrl-C"):
-                    break
-            yield server
-        finally:
-            server.send_signal(signal.SIGINT)
-            server.communicate(timeout=60)
 
 
 def _find_free_port() -> int:

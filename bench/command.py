@@ -10,18 +10,33 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from agent_league.cli.app import COMMANDS
 from bench import report
-from bench.calls import spread, traffic
+from bench.calls import Call, read_seeds_calls, spread
 from bench.dial_out_cost import measure_dial_out_cost
 from bench.drill import measure
+from bench.earlier import FIRST, NoEarlierVersion, compare_versions
 from bench.effort import FULL, QUICK, Effort
-from bench.figures import Figures, Turn, growth_figures, league_figures, machine, simulate_figures, slow_figures
-from bench.first_match import seconds_to_first_match
+from bench.figures import (
+    Figures,
+    Turn,
+    earlier_figures,
+    growth_figures,
+    help_figures,
+    league_figures,
+    machine,
+    many_leagues_figures,
+    memory_figures,
+    simulate_figures,
+    slow_figures,
+)
 from bench.floor import Floor
-from bench.goals import goals
+from bench.goals import find_judged_size, goals
 from bench.league import play
 from bench.limit import Limit
+from bench.many_leagues import compare_to_one_league
 from bench.mcp_cost import measure_mcp_cost
+from bench.memory import measure_player_memory
 from bench.passing_cost import measure_passing_cost
 from bench.peers import list_peers
 from bench.plans import Setting, planned
@@ -29,10 +44,15 @@ from bench.plot import plot
 from bench.simulate import ComparedPeer, compare, compare_to_peer
 from bench.simulate import spread as spread_over
 from bench.slow_peers import measure_slow_peers
+from bench.start import measure_help, seconds_to_first_match
 from bench.stock import Stock
+from bench.strangers import make_strangers
 from bench.usage import require_proc
 
-PARTS = ("league", "slow_peers", "first_match", "simulate", "mcp", "dial_out", "passing")
+PARTS = (
+    *("league", "earlier", "slow_peers", "first_match", "help", "memory", "many_leagues"),
+    *("simulate", "mcp", "dial_out", "passing"),
+)
 JOBS = 2
 
 
@@ -48,18 +68,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         effort = replace(effort, leagues=dict.fromkeys(sorted(set(asked.players)), max(effort.leagues.values())))
     try:
         with tempfile.TemporaryDirectory() as folder:
-            figures = measured(Setting(asked.port, asked.referees), effort, asked.only, Path(folder))
+            figures = measured(Setting(asked.port, asked.referees), effort, asked.only, Path(folder), asked.against)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     show(figures, as_json=asked.json, picture=asked.plot)
 
 
-def measured(setting: Setting, effort: Effort, parts: Sequence[str], folder: Path) -> Figures:
+def measured(setting: Setting, effort: Effort, parts: Sequence[str], folder: Path, earlier: str = FIRST) -> Figures:
     """Measures the parts that are asked for."""
     figures: Figures = {"machine": machine()}
     if "league" in parts:
         figures["leagues"] = _leagues(setting, effort, folder)
         figures["growth"] = growth_figures(figures["leagues"])
+    if "earlier" in parts and effort.earlier_turns:
+        players = find_judged_size(effort.leagues)
+        _tell(f"{players} players, in turn with version {earlier}")
+        try:
+            figures["earlier"] = earlier_figures(compare_versions(earlier, setting, players, effort.earlier_turns))
+        except NoEarlierVersion as error:
+            _tell(f"version {earlier} is not measured: {error}")
     if "slow_peers" in parts:
         _tell("one bad player")
         figures["slow_peers"] = slow_figures(measure_slow_peers(setting, folder, effort.manner))
@@ -67,6 +94,16 @@ def measured(setting: Setting, effort: Effort, parts: Sequence[str], folder: Pat
         _tell("from command to first match")
         seconds = [seconds_to_first_match(setting, folder / f"first{n}") for n in range(effort.first_matches + 1)]
         figures["first_match"] = {"seconds": round(statistics.median(seconds[1:]), 3)}
+    if "help" in parts:
+        _tell("help of commands")
+        commands = [name for listed in COMMANDS.values() for name in listed]
+        figures["help"] = help_figures(measure_help(effort.help_turns, commands[: effort.helped_commands]))
+    if "memory" in parts:
+        _tell("what a player takes of memory")
+        figures["memory"] = memory_figures(measure_player_memory(setting, folder / "memory", effort.memory_sizes))
+    if "many_leagues" in parts and effort.many_leagues:
+        _tell("many leagues on one server")
+        figures["many_leagues"] = many_leagues_figures(compare_to_one_league(effort.many_leagues))
     if "simulate" in parts:
         _tell("simulated games")
         figures["simulate"] = _simulate(effort)
@@ -94,21 +131,24 @@ def show(figures: Figures, *, as_json: bool, picture: Path | None) -> None:
 
 
 def _leagues(setting: Setting, effort: Effort, folder: Path) -> list[Figures]:
-    _tell("the calls of a league")
-    said = traffic(setting, folder)
-    found = []
-    for players, runs in effort.leagues.items():
-        calls = said.of(players)
-        drilled = spread(calls, effort.calls)
-        ports = range(setting.player_port, setting.player_port + players)
-        turns = []
-        for number in range(runs):
-            _tell(f"{players} players, {number + 1} of {runs}")
-            home = folder / f"league{players}-{number}"
-            limit, floor, stock = (measure(stack, drilled, ports) for stack in (Limit, Floor, Stock))
-            turns.append(Turn(limit, floor, stock, play(planned(setting, home, players))))
-        found.append(league_figures(calls, turns))
-    return found
+    said = read_seeds_calls()
+    turns: dict[int, list[Turn]] = {players: [] for players in effort.leagues}
+    judged = find_judged_size(effort.leagues)
+    for number in range(max(effort.leagues.values())):
+        for players, runs in effort.leagues.items():
+            if number < runs:
+                _tell(f"{players} players, {number + 1} of {runs}")
+                calls = spread(said.of(players), effort.calls)
+                home = folder / f"league{players}-{number}"
+                turns[players].append(_take_turn(setting, home, players, calls, with_strangers=players == judged))
+    return [league_figures(said.of(players), taken) for players, taken in turns.items()]
+
+
+def _take_turn(setting: Setting, home: Path, players: int, calls: Sequence[Call], *, with_strangers: bool) -> Turn:
+    ports = range(setting.player_port, setting.player_port + players)
+    limit, floor, stock = (measure(stack, calls, ports) for stack in (Limit, Floor, Stock))
+    strangers = play(make_strangers(planned(setting, home / "strangers", players))) if with_strangers else None
+    return Turn(limit, floor, stock, play(planned(setting, home / "ours", players)), strangers)
 
 
 def _simulate(effort: Effort) -> Figures:
@@ -129,7 +169,7 @@ def _tell(words: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="league bench",
+        prog="league dev bench",
         description="Measure a league beside the limit of this machine, and tell which goals hold.",
         epilog="See docs/performance.md for what is measured and how to read it.",
     )
@@ -138,6 +178,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the leagues as well")
     parser.add_argument("--only", type=_words, default=PARTS, metavar="PART,...", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--players", type=_numbers, metavar="N,...", help="sizes of leagues instead of the usual ones")
+    parser.add_argument("--against", default=FIRST, metavar="COMMIT", help=f"the earlier version (default: {FIRST})")
     parser.add_argument("--referees", type=int, default=4, help="how many a league has (default: 4)")
     parser.add_argument("--port", type=int, default=18000, help="the first of some hundred ports (default: 18000)")
     return parser

@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
 from agent_league.child_processes import hold_signals, ignore_interrupts, make_process_context
+from agent_league.launch import LEAGUE_MODULES
 from agent_league.launch.serving import run_async
 from bench.calls import Call
 
@@ -62,7 +63,7 @@ def measure(make: Callable[[], Stack], calls: Sequence[Call], ports: Sequence[in
 def processes_of_the_bench() -> Any:
     """Children are forked from a server that has imported once what they need; so are those of a fleet after that."""
     ours = ("slow_peers", "floor", "limit", "stock")
-    return make_process_context("agent_league.launch.processes", *(f"bench.{name}" for name in ours))
+    return make_process_context(*LEAGUE_MODULES, *(f"bench.{name}" for name in ours))
 
 
 def answer_to(body: bytes) -> bytes:

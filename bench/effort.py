@@ -12,10 +12,19 @@ class Effort:
     """Sizes and repetitions."""
 
     leagues: Mapping[int, int]
-    """By number of players, how often limit, floor and league are measured in turn."""
+    """By number of players, how often references and league are measured in turn."""
     calls: int
-    """So many are made for the limit and for the floor, in the proportions of the league beside them."""
+    """So many are made for each reference, in the proportions of the league beside them."""
+    earlier_turns: int
+    """How often a league of the earlier version and one of today are played in turn."""
     first_matches: int
+    help_turns: int
+    helped_commands: int | None
+    """Of so many commands the help is timed; None: of all."""
+    memory_sizes: tuple[int, int]
+    """Players of the two leagues between which the memory of a player is the slope."""
+    many_leagues: int
+    """How many leagues of eight players one server has at once; 0: that isn't measured."""
     manner: Manner
     meetings: tuple[Meeting, ...]
     trials: int
@@ -28,9 +37,14 @@ class Effort:
 
 
 FULL = Effort(
-    leagues={30: 3, 100: 3, 200: 1},
+    leagues={30: 7, 100: 7, 300: 3},
     calls=40_000,
-    first_matches=5,
+    earlier_turns=7,
+    first_matches=7,
+    help_turns=7,
+    helped_commands=None,
+    memory_sizes=(100, 1000),
+    many_leagues=100,
     manner=Manner(players=16, move_timeout=6.0, delay=0.5),
     meetings=MEETINGS,
     trials=7,
@@ -43,7 +57,12 @@ FULL = Effort(
 QUICK = Effort(
     leagues={10: 1, 20: 1, 30: 1},
     calls=6_000,
+    earlier_turns=0,
     first_matches=1,
+    help_turns=1,
+    helped_commands=3,
+    memory_sizes=(12, 60),
+    many_leagues=0,
     manner=Manner(players=6, move_timeout=2.4, delay=0.1),
     meetings=(MEETINGS[0], MEETINGS[6]),
     trials=3,

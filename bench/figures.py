@@ -13,9 +13,13 @@ from typing import Any
 
 from bench.calls import Recording, total
 from bench.drill import Speed
+from bench.earlier import ComparedVersions
 from bench.league import MANAGER, LeagueRun
+from bench.many_leagues import ComparedLeagues
+from bench.memory import PlayerMemory
 from bench.simulate import Compared, ComparedPeer, Spread
 from bench.slow_peers import TROUBLES, SlowPeers
+from bench.start import HelpCost
 from bench.usage import Usage
 
 Figures = dict[str, Any]
@@ -24,12 +28,13 @@ MICRO, MIB, KIB = 1e6, 1024 * 1024, 1024
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The calls alone in three ways and the league, measured one after the other."""
+    """The calls alone in three ways, the league, and that of strangers if it was played, one after the other."""
 
     limit: Speed
     floor: Speed
     stock: Speed
     league: LeagueRun
+    strangers: LeagueRun | None = None
 
 
 def machine() -> Figures:
@@ -50,6 +55,10 @@ def league_figures(calls: Recording, turns: Sequence[Turn]) -> Figures:
 
     def cpu_ratio(other: Callable[[Turn], Speed]) -> float:
         return usual(lambda turn: other(turn).cpu_per_call * per_match / turn.league.cpu_per_match)
+
+    def of_strangers(figure: Callable[[Turn, LeagueRun], float]) -> float | None:
+        found = [figure(turn, turn.strangers) for turn in turns if turn.strangers]
+        return round(median(found), 3) if found else None
 
     def by_process(figure: Callable[[LeagueRun, Usage], float]) -> dict[str, float]:
         def of(name: str) -> float:
@@ -86,6 +95,10 @@ def league_figures(calls: Recording, turns: Sequence[Turn]) -> Figures:
         "cpu_ratio_to_limit": cpu_ratio(lambda turn: turn.limit),
         "cpu_ratio_to_floor": cpu_ratio(lambda turn: turn.floor),
         "cpu_ratio_to_stock": cpu_ratio(lambda turn: turn.stock),
+        "strangers_cpu_us_per_match": of_strangers(lambda _, league: MICRO * league.cpu_per_match),
+        "strangers_cpu_ratio_to_stock": of_strangers(
+            lambda turn, league: turn.stock.cpu_per_call * per_match / league.cpu_per_match
+        ),
     }
 
 
@@ -105,6 +118,18 @@ def growth_figures(leagues: Sequence[Figures]) -> list[Figures]:
     ]
 
 
+def earlier_figures(compared: ComparedVersions) -> Figures:
+    earlier, today = (median(column) for column in zip(*compared.turns, strict=True))
+    return {
+        "commit": compared.commit,
+        "players": compared.players,
+        "runs": len(compared.turns),
+        "earlier_cpu_us_per_match": round(MICRO * earlier, 1),
+        "cpu_us_per_match": round(MICRO * today, 1),
+        "cpu_ratio": round(compared.ratio, 3),
+    }
+
+
 def slow_figures(slow: SlowPeers) -> Figures:
     timeout = slow.manner.move_timeout
     return {
@@ -119,6 +144,33 @@ def slow_figures(slow: SlowPeers) -> Figures:
             }
             for kind in TROUBLES
         },
+    }
+
+
+def help_figures(cost: HelpCost) -> Figures:
+    return {
+        "seconds": round(cost.help_seconds, 3),
+        "python_seconds": round(cost.python_seconds, 3),
+        "cpu_seconds": {name: round(seconds, 3) for name, seconds in cost.cpu_seconds.items()},
+    }
+
+
+def memory_figures(memory: PlayerMemory) -> Figures:
+    return {
+        "players": memory.many.players,
+        "matches": memory.many.matches,
+        "player_mib": round(memory.bytes_per_player / MIB, 3),
+    }
+
+
+def many_leagues_figures(compared: ComparedLeagues) -> Figures:
+    return {
+        "leagues": len(compared.many.whole.leagues),
+        "matches": compared.many.whole.matches,
+        "cpu_us_per_match": round(MICRO * compared.many.cpu_per_match, 1),
+        "one_league_matches": compared.one.whole.matches,
+        "one_league_cpu_us_per_match": round(MICRO * compared.one.cpu_per_match, 1),
+        "cpu_ratio_to_one": round(compared.cpu_ratio, 3),
     }
 
 

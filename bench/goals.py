@@ -1,6 +1,6 @@
 """What is aimed at on two cores, and whether the figures of a run reach it. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,8 +8,7 @@ from bench.figures import Figures
 from bench.slow_peers import HUNG, TROUBLES
 
 JUDGED_AT = 100
-"""The size for which the goals beside limit and floor are set; a smaller run is judged by its largest league."""
-LARGE, LARGE_SECONDS = 200, 180
+"""The size for which the goals of a league are set; a run without it is judged by its largest league below it."""
 GAMES_BEYOND_START = 2_000_000
 """Games of Even/Odd beside which the start of processes counts little; fewer are not judged."""
 
@@ -42,24 +41,26 @@ def goals(figures: Figures) -> list[Goal]:
     return [
         *_league_goals(figures.get("leagues") or ()),
         *_growth_goals(figures.get("growth") or ()),
+        *_earlier_goals(figures.get("earlier")),
         *_slow_goals(figures.get("slow_peers")),
-        *_start_goals(figures.get("first_match")),
+        *_start_goals(figures.get("first_match"), figures.get("help")),
+        *_size_goals(figures.get("memory"), figures.get("many_leagues")),
         *_simulate_goals(figures.get("simulate")),
     ]
+
+
+def find_judged_size(sizes: Collection[int]) -> int:
+    """The number of players of the league that the goals are for."""
+    return max((size for size in sizes if size <= JUDGED_AT), default=min(sizes))
 
 
 def _league_goals(leagues: Sequence[Figures]) -> Iterator[Goal]:
     if not leagues:
         return
-    judged = max((one for one in leagues if one["players"] <= JUDGED_AT), key=_size, default=leagues[0])
-    size = f"{judged['players']} players"
-    for other, bound in (("limit", 0.7), ("floor", 0.35)):
-        for key, how in (("ratio", "matches/s"), ("cpu_ratio", "CPU time")):
-            name = f"{key}_to_{other}"
-            yield Goal(name, f"league to {other} by {how}, {size}", judged[name], bound, at_least=True)
-    for league in leagues:
-        if league["players"] == LARGE:
-            yield Goal("large_league_seconds", f"{LARGE} players, seconds", league["seconds"], LARGE_SECONDS)
+    size = find_judged_size([_size(one) for one in leagues])
+    (judged,) = (one for one in leagues if _size(one) == size)
+    words = f"league to stock by CPU time, {size} players"
+    yield Goal("cpu_ratio_to_stock", words, judged["cpu_ratio_to_stock"], 1, at_least=True)
     worst = max(leagues, key=lambda one: one["call_p99_to_p50"])
     words = f"p99 of a call to its p50, {worst['players']} players"
     yield Goal("call_p99_to_p50", words, worst["call_p99_to_p50"], 10)
@@ -75,6 +76,12 @@ def _growth_goals(growth: Sequence[Figures]) -> Iterator[Goal]:
         yield Goal("growth_manager_memory", f"manager's memory, {sizes}", growth[-1]["manager_memory"], 1.5)
 
 
+def _earlier_goals(earlier: Figures | None) -> Iterator[Goal]:
+    if earlier:
+        words = f"CPU per match to that of {earlier['commit']}"
+        yield Goal("cpu_to_earlier", words, earlier["cpu_ratio"], 0.5)
+
+
 def _slow_goals(slow: Figures | None) -> Iterator[Goal]:
     if slow:
         words = "a hung player adds, in move timeouts"
@@ -84,9 +91,20 @@ def _slow_goals(slow: Figures | None) -> Iterator[Goal]:
             yield Goal(f"{kind}_passed_on", words, slow[kind]["passed_on"], 0.1)
 
 
-def _start_goals(first: Figures | None) -> Iterator[Goal]:
+def _start_goals(first: Figures | None, help_: Figures | None) -> Iterator[Goal]:
     if first:
-        yield Goal("first_match_seconds", "from command to first match, seconds", first["seconds"], 2)
+        yield Goal("first_match_seconds", "from command to first match, seconds", first["seconds"], 1)
+    if help_:
+        yield Goal("help_seconds", "`league --help`, seconds", help_["seconds"], 0.25)
+
+
+def _size_goals(memory: Figures | None, many: Figures | None) -> Iterator[Goal]:
+    if memory:
+        words = f"memory of a player of {memory['players']}, MiB"
+        yield Goal("player_mib", words, memory["player_mib"], 0.5)
+    if many:
+        words = f"CPU per match, {many['leagues']} leagues to one"
+        yield Goal("many_leagues_cpu", words, many["cpu_ratio_to_one"], 1.1)
 
 
 def _simulate_goals(simulate: Figures | None) -> Iterator[Goal]:

@@ -17,7 +17,7 @@ from agent_league.league.standings import StandingsTable
 from agent_league.model.events import LeagueCompleted, LeagueStarted, MatchFinished, RoundCompleted
 from agent_league.model.results import MatchResult, Scoring, StandingsRow
 from bench.match_files import Played, read_files
-from bench.plans import matches_of
+from bench.plans import count_matches
 from bench.usage import Usage, usage_of
 
 MANAGER = "manager"
@@ -99,7 +99,7 @@ def _by_player(rows: Sequence[StandingsRow]) -> dict[str, StandingsRow]:
 
 def check(plan: LeaguePlan, results: Sequence[MatchResult], completed: LeagueCompleted) -> list[Played]:
     """The matches by their files; ends the bench with a sentence where something is missing or wrong."""
-    expected = matches_of(plan.manager.settings.expected_players)
+    expected = count_matches(plan)
     if len(results) != expected or len({result.match_id for result in results}) != expected:
         raise SystemExit(f"bench: {len(results)} results, expected one for each of {expected} matches")
     scoring = plan.league.scoring

@@ -7,7 +7,7 @@ long it took to start and to play, what the index cost meanwhile, and what the s
 import argparse
 import asyncio
 import json
-import os
+import math
 import signal
 import subprocess
 import sys
@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from urllib.request import urlopen
@@ -28,11 +28,14 @@ from agent_league.launch.agent_plan import AgentListeners, PlayerPlan
 from agent_league.launch.serving import run_async, serve_agents
 from agent_league.league.resume import open_store
 from agent_league.players.app import PlayerSettings
+from bench.plans import matches_of
+from bench.usage import Usage, usage_of, used_by_ended_children
 
 LIMIT_SECONDS = 600
 GAMES = ("even_odd", "tic_tac_toe", "rock_paper_scissors", "nim")
 SIZES = (4, 5, 6, 7, 8)
 FIRST_PLAYER_PORT = 21000
+FIRST_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,57 @@ class SmallLeague:
     league_id: str
     game: str
     players: int
+    rounds: int | None = None
+    """How many of its rounds are played; None: all."""
 
     @property
     def matches(self) -> int:
-        return self.players * (self.players - 1) // 2
+        return matches_of(self.players) if self.rounds is None else self.rounds * (self.players // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedRun:
+    """Leagues that one server had at once, from its start to the last result."""
+
+    leagues: list[SmallLeague]
+    matches: int
+    technical: int
+    """Matches that were lost technically."""
+    seconds_to_start: float
+    seconds: float
+    cpu_seconds: float
+    """Of server and players, once it served."""
+    server: Usage
+    index_seconds: list[float]
+    """How long the index took, whenever it was asked for meanwhile."""
+    most_files: int
+    """How many files the server had open at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedLeagues:
+    """The same leagues twice: with their first rounds, and with all of them."""
+
+    first_rounds: ServedRun
+    whole: ServedRun
+
+    @property
+    def cpu_per_match(self) -> float:
+        """CPU seconds of a match, without start and registration, which both have."""
+        more = self.whole.cpu_seconds - self.first_rounds.cpu_seconds
+        return more / (self.whole.matches - self.first_rounds.matches)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedLeagues:
+    """Many leagues beside one of about as many matches."""
+
+    many: ServedLeagues
+    one: ServedLeagues
+
+    @property
+    def cpu_ratio(self) -> float:
+        return self.many.cpu_per_match / self.one.cpu_per_match
 
 
 def plan_leagues(count: int) -> list[SmallLeague]:
@@ -62,15 +112,16 @@ def write_leagues(home: Path, leagues: list[SmallLeague]) -> None:
             "league_id": league.league_id,
             "game_type": league.game,
             "participants": {"start_with": league.players, "max_players": league.players},
+            "scheduling": {"rounds": league.rounds},
         }
         (folder / f"{league.league_id}.json").write_text(json.dumps(content))
 
 
 @contextmanager
-def running_server(home: Path, port: int) -> Iterator["subprocess.Popen[str]"]:
+def running_server(home: Path, port: int, *options: str) -> Iterator["subprocess.Popen[str]"]:
     """Run `league serve` as a process; yields once it has said that it serves."""
     command = [sys.executable, "-m", "agent_league", "serve", "--home", str(home), "--port", str(port), "--no-seats"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as server:
         try:
             for line in server.stderr or ():
                 if line.startswith("Ctrl-C"):
@@ -123,14 +174,6 @@ def ask_index(root: str) -> float:
     return time.perf_counter() - began
 
 
-def read_usage(pid: int) -> tuple[float, float, int]:
-    """Return CPU seconds, MiB of memory and open files of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return cpu, pages * os.sysconf("SC_PAGE_SIZE") / 2**20, len(list(Path(f"/proc/{pid}/fd").iterdir()))
-
-
 def check_leagues(home: Path, leagues: list[SmallLeague]) -> tuple[int, int]:
     """Return the results and the technical losses in the store; raises SystemExit if a league isn't whole."""
     store = open_store(home, None)
@@ -146,8 +189,8 @@ def check_leagues(home: Path, leagues: list[SmallLeague]) -> tuple[int, int]:
     return played, technical
 
 
-def measure(count: int) -> None:
-    leagues = plan_leagues(count)
+def run_server(leagues: list[SmallLeague], *, asks_index: bool = False) -> ServedRun:
+    """Play leagues on a server of their own, with all players in one other process; every league must be whole."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder, "SHARED")
         make_home(home)
@@ -158,27 +201,51 @@ def measure(count: int) -> None:
         root = f"http://localhost:{port}"
         began = time.perf_counter()
         with running_server(home, port) as server:
-            started = time.perf_counter()
+            started, cpu_before = time.perf_counter(), usage_of(server.pid).cpu_seconds
             players = get_context("spawn").Process(target=play, args=(home, root, leagues))
+            players_before = used_by_ended_children()
             players.start()
             index = []
             most_files = 0
             while players.is_alive() and time.perf_counter() - started < LIMIT_SECONDS:
-                index.append(ask_index(root))
-                most_files = max(most_files, read_usage(server.pid)[2])
+                if asks_index:
+                    index.append(ask_index(root))
+                most_files = max(most_files, len(list(Path(f"/proc/{server.pid}/fd").iterdir())))
                 players.join(timeout=0.5)
             ended = time.perf_counter()
             if players.is_alive():
                 players.terminate()
                 raise SystemExit(f"not over after {LIMIT_SECONDS} s")
-            cpu, memory, _ = read_usage(server.pid)
+            used = usage_of(server.pid)
+        cpu = used.cpu_seconds - cpu_before + used_by_ended_children() - players_before
         played, technical = check_leagues(home, leagues)
-    everybody = sum(league.players for league in leagues)
-    print(f"{count} leagues, {everybody} players, {played} matches, {technical} lost technically")
-    playing = ended - started
-    print(f"started in {started - began:.1f} s; played in {playing:.1f} s, {played / playing:.0f} matches/s")
+    return ServedRun(leagues, played, technical, started - began, ended - started, cpu, used, index, most_files)
+
+
+def measure_playing(leagues: list[SmallLeague]) -> ServedLeagues:
+    """Play the first rounds of leagues, and all of them, so that start and registration can be told from playing."""
+    return ServedLeagues(run_server([replace(one, rounds=FIRST_ROUNDS) for one in leagues]), run_server(leagues))
+
+
+def compare_to_one_league(count: int) -> ComparedLeagues:
+    """Leagues of eight players at once, then one league of about as many matches."""
+    eight = [SmallLeague(f"small_{number:03}", GAMES[0], 8) for number in range(1, count + 1)]
+    matches = sum(league.matches for league in eight)
+    players = round((1 + math.sqrt(1 + 8 * matches)) / 2)
+    return ComparedLeagues(measure_playing(eight), measure_playing([SmallLeague("large", GAMES[0], players)]))
+
+
+def measure(count: int) -> None:
+    """Play small leagues of several games and sizes, and print what was found."""
+    run = run_server(plan_leagues(count), asks_index=True)
+    everybody = sum(league.players for league in run.leagues)
+    print(f"{count} leagues, {everybody} players, {run.matches} matches, {run.technical} lost technically")
+    rate = run.matches / run.seconds
+    print(f"started in {run.seconds_to_start:.1f} s; played in {run.seconds:.1f} s, {rate:.0f} matches/s")
+    index = run.index_seconds
     print(f"index meanwhile: {sorted(index)[len(index) // 2] * 1000:.0f} ms median, {max(index) * 1000:.0f} ms at most")
-    print(f"server: {cpu:.1f} s of CPU, {memory:.0f} MiB, {most_files} open files at most")
+    memory = run.server.memory / 2**20
+    print(f"server: {run.server.cpu_seconds:.1f} s of CPU, {memory:.0f} MiB, {run.most_files} open files at most")
 
 
 def main() -> None:

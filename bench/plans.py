@@ -53,6 +53,12 @@ def planned(
     return make_league_plan(ConfigLoader(home, overrides), request)
 
 
+def count_matches(plan: LeaguePlan) -> int:
+    """How many matches a planned league has: a round robin, or as many rounds of it as are set."""
+    players, rounds = plan.manager.settings.expected_players, plan.league.scheduling.rounds
+    return matches_of(players) if rounds is None else rounds * (players // 2)
+
+
 def matches_of(players: int) -> int:
     """Everybody meets everybody once."""
     return players * (players - 1) // 2

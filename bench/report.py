@@ -9,7 +9,8 @@ from bench.slow_peers import TROUBLES
 WIDTH = 80
 LABEL = 44
 COLUMN = 12
-Row = tuple[str, Callable[[Figures], float]]
+SLOWEST_COMMANDS = 5
+Row = tuple[str, Callable[[Figures], float | None]]
 LEAGUE: tuple[Row, ...] = (
     ("matches", lambda one: one["matches"]),
     ("matches/s", lambda one: one["matches_per_second"]),
@@ -33,6 +34,8 @@ LIMITS: tuple[Row, ...] = (
     ("  by CPU time", lambda one: one["cpu_ratio_to_floor"]),
     ("league to stock by matches/s", lambda one: one["ratio_to_stock"]),
     ("  by CPU time", lambda one: one["cpu_ratio_to_stock"]),
+    ("league of strangers: CPU, us per match", lambda one: one["strangers_cpu_us_per_match"]),
+    ("  to stock by CPU time", lambda one: one["strangers_cpu_ratio_to_stock"]),
 )
 GROWTH: tuple[Row, ...] = (
     ("CPU per match", lambda one: one["cpu_per_match"]),
@@ -45,11 +48,15 @@ def lines(figures: Figures) -> list[str]:
     """The whole table."""
     system = figures["machine"]
     return [
-        f"league bench: {system['cores']} cores, Python {system['python']}, {system['system']}",
+        f"league dev bench: {system['cores']} cores, Python {system['python']}, {system['system']}",
         *_leagues(figures.get("leagues") or ()),
         *_growth(figures.get("growth") or ()),
+        *_earlier(figures.get("earlier")),
         *_slow(figures.get("slow_peers")),
         *_first(figures.get("first_match")),
+        *_help(figures.get("help")),
+        *_memory(figures.get("memory")),
+        *_many_leagues(figures.get("many_leagues")),
         *_simulate(figures.get("simulate")),
         *_mcp(figures.get("mcp")),
         *_dial_out(figures.get("dial_out")),
@@ -76,6 +83,13 @@ def _growth(growth: Sequence[Figures]) -> Iterator[str]:
         yield from _rows(GROWTH, growth)
 
 
+def _earlier(earlier: Figures | None) -> Iterator[str]:
+    if earlier:
+        yield from ("", _row("In turn with an earlier version, players", [earlier["players"]]))
+        yield _row(f"  CPU, us per match: {earlier['commit']}", [earlier["earlier_cpu_us_per_match"]])
+        yield _row("    today", [earlier["cpu_us_per_match"]])
+
+
 def _slow(slow: Figures | None) -> Iterator[str]:
     if not slow:
         return
@@ -92,6 +106,30 @@ def _slow(slow: Figures | None) -> Iterator[str]:
 def _first(first: Figures | None) -> Iterator[str]:
     if first:
         yield from ("", _row("`league run` with 4 players, first match, s", [first["seconds"]]))
+
+
+def _help(cost: Figures | None) -> Iterator[str]:
+    if not cost:
+        return
+    yield from ("", _row("`league --help`, s", [cost["seconds"]]))
+    yield _row("  a Python that does nothing, s", [cost["python_seconds"]])
+    slowest = sorted(cost["cpu_seconds"].items(), key=lambda one: -one[1])
+    for name, seconds in slowest[:SLOWEST_COMMANDS]:
+        yield _row(f"  `league {name} --help`, s of CPU", [seconds])
+
+
+def _memory(memory: Figures | None) -> Iterator[str]:
+    if memory:
+        words = f"A player of {memory['players']} in {memory['matches']} matches, MiB"
+        yield from ("", _row(words, [memory["player_mib"]]))
+
+
+def _many_leagues(many: Figures | None) -> Iterator[str]:
+    if not many:
+        return
+    yield from ("", _head("On one server", ("leagues", "matches", "CPU, us")))
+    yield _row("  many leagues", [many["leagues"], many["matches"], many["cpu_us_per_match"]])
+    yield _row("  one league", [1, many["one_league_matches"], many["one_league_cpu_us_per_match"]])
 
 
 def _simulate(simulate: Figures | None) -> Iterator[str]:

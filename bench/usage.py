@@ -1,6 +1,7 @@
 """What a process has used so far, as the kernel counts it: CPU seconds and memory. Linux alone tells it this way."""
 
 import os
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,12 @@ def _count_cpu_seconds(pid: int) -> float:
     """CPU seconds of a process and of its children that have ended."""
     fields = (PROC / str(pid) / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def used_by_ended_children() -> float:
+    """CPU seconds of the children of this process that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def require_proc() -> None:

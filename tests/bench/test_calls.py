@@ -1,19 +1,40 @@
-"""The calls that limit and floor repeat are those of a league."""
+"""The calls that the references repeat are those of a league of strangers."""
 
 from dataclasses import astuple
 from pathlib import Path
 
 import pytest
 
-from bench.calls import Call, Kind, Traffic, record, spread, total
-from bench.plans import Setting, matches_of
+from bench.calls import Call, Kind, Recording, Traffic, read_seeds_calls, record, spread, total
+from bench.plans import Setting, matches_of, planned
+from bench.strangers import make_strangers
 
 SETTING = Setting(18000)
 """Played in memory, so nobody listens there."""
 
 
+def record_strangers(folder: Path, players: int) -> Recording:
+    return record(make_strangers(planned(SETTING, folder / str(players), players)))
+
+
+def test_the_kept_calls_are_what_a_league_still_says_to_strangers(tmp_path: Path) -> None:
+    players, kept = read_seeds_calls().small
+    said = record_strangers(tmp_path, players)
+    assert {method: kind.count for method, kind in said.items()} == {
+        method: kind.count for method, kind in kept.items()
+    }
+    for method in ("start_match", "handle_game_invitation", "choose_parity", "notify_match_result", "notify_round"):
+        assert astuple(said[method]) == pytest.approx(astuple(kept[method]), rel=0.05)
+
+
+def test_the_references_make_the_same_calls_whatever_ours_do() -> None:
+    calls = read_seeds_calls()
+    per_match = {players: total(calls.of(players)) / matches_of(players) for players in (30, 100, 200, 300)}
+    assert per_match == pytest.approx({30: 14.99, 100: 14.41, 200: 14.30, 300: 14.26}, abs=0.01)
+
+
 def test_the_calls_of_a_league_follow_from_two_smaller_ones(tmp_path: Path) -> None:
-    few, some, many = (record(SETTING, tmp_path, players) for players in (6, 8, 12))
+    few, some, many = (record_strangers(tmp_path, players) for players in (6, 8, 12))
     foretold = Traffic((6, few), (8, some)).of(12)
     assert foretold.keys() == many.keys()
     assert total(foretold) == pytest.approx(total(many), rel=0.02)

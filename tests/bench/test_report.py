@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -10,15 +11,31 @@ import pytest
 from bench.calls import Kind
 from bench.command import PARTS
 from bench.drill import Speed
-from bench.figures import Figures, Turn, growth_figures, league_figures, machine, simulate_figures, slow_figures
+from bench.earlier import ComparedVersions
+from bench.figures import (
+    Figures,
+    Turn,
+    earlier_figures,
+    growth_figures,
+    help_figures,
+    league_figures,
+    machine,
+    many_leagues_figures,
+    memory_figures,
+    simulate_figures,
+    slow_figures,
+)
 from bench.goals import goals
 from bench.league import LeagueRun
+from bench.many_leagues import ComparedLeagues, ServedLeagues, ServedRun, SmallLeague
 from bench.match_files import Played
+from bench.memory import PlayerMemory
 from bench.plans import matches_of
 from bench.plot import plot
 from bench.report import WIDTH, lines
 from bench.simulate import Compared, ComparedPeer, Spread
 from bench.slow_peers import HUNG, QUICK, SLOW, STUCK, Manner, SlowPeers, Trial
+from bench.start import HelpCost
 from bench.usage import Usage
 
 MIB = 1024 * 1024
@@ -41,22 +58,41 @@ def run(players: int, seconds: float, match_seconds: float = 0.1) -> LeagueRun:
 
 def league(players: int, *seconds: float) -> Figures:
     calls = {"play": Kind(10 * matches_of(players), 500, 50, 300)}
-    turns = [Turn(Speed(1000, 0.001), Speed(4000, 0.0002), Speed(500, 0.002), run(players, one)) for one in seconds]
+    speeds = Speed(1000, 0.001), Speed(4000, 0.0002), Speed(500, 0.002)
+    turns = [Turn(*speeds, run(players, one), run(players, 2 * one)) for one in seconds]
     return league_figures(calls, turns)
+
+
+HEAVY = {"manager": Usage(1, 900 * MIB), "players 1": Usage(1, 265 * MIB)}
+"""225 MiB more for 900 players more."""
+
+
+def served(count: int, players: int, seconds: float) -> ServedLeagues:
+    """Leagues that took so many seconds of CPU, four of them for their first two rounds."""
+
+    def run_of(rounds: int | None, cpu: float) -> ServedRun:
+        leagues = [SmallLeague(f"small_{number}", "even_odd", players, rounds) for number in range(count)]
+        return ServedRun(leagues, sum(one.matches for one in leagues), 0, 1.0, 9.0, cpu, Usage(cpu, MIB), [0.1], 9)
+
+    return ServedLeagues(run_of(2, 4.0), run_of(None, seconds))
 
 
 @pytest.fixture
 def figures() -> Figures:
     """A run of everything."""
-    leagues = [league(30, 435 / 50), league(100, 4950 / 80, 4950 / 75, 4950 / 10), league(200, 19900 / 100)]
+    leagues = [league(30, 435 / 50), league(100, 4950 / 80, 4950 / 75, 4950 / 10), league(300, 44850 / 100)]
     runs = {QUICK: run(6, 1), HUNG: run(6, 4), STUCK: run(6, 5), SLOW: run(6, 2, 0.2)}
     trials = {kind: Trial(one, "P01") for kind, one in runs.items()}
     found: Figures = {
         "machine": machine(),
         "leagues": leagues,
         "growth": growth_figures(leagues),
+        "earlier": earlier_figures(ComparedVersions("be0d3ea6", 100, [(4e-3, 2e-3), (4e-3, 1e-3), (5e-3, 2e-3)])),
         "slow_peers": slow_figures(SlowPeers(Manner(6, 2.0, 0.5), trials)),
         "first_match": {"seconds": 1.5},
+        "memory": memory_figures(PlayerMemory(run(100, 1), replace(run(1000, 1), used=HEAVY))),
+        "many_leagues": many_leagues_figures(ComparedLeagues(served(100, 8, 16.0), served(1, 75, 10.0))),
+        "help": help_figures(HelpCost(0.1, 0.01, {"run": 0.2, "games": 0.3})),
         "simulate": simulate_figures(
             [Compared("rock_paper_scissors", ("random", "markov"), 5e5, 1e6, 0.5)],
             [
@@ -84,7 +120,7 @@ def figures() -> Figures:
     return {**found, "goals": [goal.as_dict() for goal in goals(found)]}
 
 
-def test_a_league_is_told_as_ratios_to_the_limit_and_the_floor_of_its_own_turns() -> None:
+def test_a_league_is_told_as_ratios_to_the_references_of_its_own_turns() -> None:
     found = league(100, 4950 / 80, 4950 / 75, 4950 / 10)
     assert found["matches_per_second"] == 75
     assert (found["calls_per_second"], found["calls_per_match"]) == (750, 10)
@@ -92,12 +128,30 @@ def test_a_league_is_told_as_ratios_to_the_limit_and_the_floor_of_its_own_turns(
     assert found["cpu_us_per_match"] == pytest.approx(2e6 / 75, rel=1e-3)
     assert found["cpu_ratio_to_limit"] == pytest.approx(0.01 * 75 / 2)
     assert found["cpu_ratio_to_floor"] == pytest.approx(0.002 * 75 / 2)
+    assert found["cpu_ratio_to_stock"] == pytest.approx(0.02 * 75 / 2)
+    assert found["strangers_cpu_ratio_to_stock"] == pytest.approx(0.02 * 75 / 4)
     assert (found["call_ms_p50"], found["manager_kib_per_match"]) == (2, 1)
 
 
 def test_growth_is_told_against_the_smallest_league(figures: Figures) -> None:
-    assert [one["players"] for one in figures["growth"]] == [30, 100, 200]
+    assert [one["players"] for one in figures["growth"]] == [30, 100, 300]
     assert [one["cpu_per_match"] for one in figures["growth"]] == pytest.approx([1, 50 / 75, 0.5], rel=1e-3)
+
+
+def test_an_earlier_version_is_told_by_the_median_of_the_turns(figures: Figures) -> None:
+    found = figures["earlier"]
+    assert (found["earlier_cpu_us_per_match"], found["cpu_us_per_match"], found["cpu_ratio"]) == (4000, 2000, 0.4)
+
+
+def test_the_memory_of_a_player_is_what_more_players_take_in_their_processes(figures: Figures) -> None:
+    assert figures["memory"]["player_mib"] == 0.25
+
+
+def test_many_leagues_are_told_by_what_a_match_costs_beside_start_and_registration(figures: Figures) -> None:
+    found = figures["many_leagues"]
+    assert (found["leagues"], found["matches"], found["one_league_matches"]) == (100, 2800, 2775)
+    assert found["cpu_us_per_match"] == 1e6 * 12 / 2000
+    assert found["cpu_ratio_to_one"] == pytest.approx((12 / 2000) / (6 / 2701), abs=1e-3)
 
 
 def test_a_bad_player_is_told_in_move_timeouts_and_in_what_it_passes_on_to_others(figures: Figures) -> None:
@@ -108,20 +162,20 @@ def test_a_bad_player_is_told_in_move_timeouts_and_in_what_it_passes_on_to_other
 
 def test_every_goal_says_whether_it_holds(figures: Figures) -> None:
     assert {goal["name"]: goal["holds"] for goal in figures["goals"]} == {
-        "ratio_to_limit": True,
-        "cpu_ratio_to_limit": False,
-        "ratio_to_floor": False,
-        "cpu_ratio_to_floor": False,
-        "large_league_seconds": False,
+        "cpu_ratio_to_stock": False,
         "call_p99_to_p50": False,
         "manager_kib_per_match": True,
         "growth_cpu_per_match": True,
         "growth_manager_memory": True,
+        "cpu_to_earlier": True,
         "hung_added_move_timeouts": True,
         "hung_passed_on": True,
         "stuck_passed_on": True,
         "slow_passed_on": False,
-        "first_match_seconds": True,
+        "first_match_seconds": False,
+        "help_seconds": True,
+        "player_mib": True,
+        "many_leagues_cpu": False,
         "simulate_to_plain_loop": False,
         "simulate_to_axelrod": True,
         "simulate_to_openspiel": False,
@@ -150,7 +204,7 @@ def test_the_table_of_a_part_shows_that_part(figures: Figures) -> None:
     assert [line for line in shown if line][1:] == [
         "`league run` with 4 players, first match, s          1.5",
         "Goals on two cores                                measured        goal   holds",
-        "  from command to first match, seconds                 1.5        <= 2     yes",
+        "  from command to first match, seconds                 1.5        <= 1      NO",
     ]
 
 
