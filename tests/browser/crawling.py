@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 MOST_SCHEMAS = 2
+DATA = (".csv", ".json")
+"""How the names of files end that are no pages: a browser keeps them, or has no icon for them."""
 PLANTED = "main script, main [onerror], main [onload], img[src=x]"
 
 
@@ -18,7 +20,7 @@ async def crawl(page: "Page") -> dict[str, str]:
     while waiting:
         address = waiting.pop()
         path = unquote(urlsplit(address).path)
-        if path in texts or urlsplit(address)[:2] != start:
+        if path in texts or urlsplit(address)[:2] != start or path.endswith(DATA):
             continue
         schemas += "/protocol/" in path
         if "/protocol/" in path and schemas > MOST_SCHEMAS:

@@ -120,6 +120,10 @@ class League:
             self._over.set()
 
 
+LOOKS: Sequence[dict[str, Any]] = ({"color": "#f1c40f", "avatar": "FX"}, {"color": "#7b241c"}, {"avatar": "🦊"})
+"""What the first players tell: a light colour under a sign, a dark one, and a sign alone."""
+
+
 @asynccontextmanager
 async def league_at(
     home: Path,
@@ -160,9 +164,10 @@ async def league_at(
 
 
 def _named(seat: PlayerPlan, names: Sequence[str], place: int) -> PlayerPlan:
-    if place >= len(names):
-        return seat
-    return replace(seat, settings=replace(seat.settings, display_name=names[place]))
+    """The seat with its name and look; those after the third have the face of their name."""
+    look = LOOKS[place] if place < len(LOOKS) else {}
+    name = names[place] if place < len(names) else seat.settings.display_name
+    return replace(seat, settings=replace(seat.settings, display_name=name, **look))
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ ROWS = "[data-live=standings] tbody tr"
 async def shown(page: "Page") -> list[tuple[str, ...]]:
     """The table on the page: rank, name, played, won, drawn, lost, points."""
     rows = await page.locator(ROWS).evaluate_all(
-        "rows => rows.map(row => [...row.cells].map(cell => cell.textContent.trim()))"
+        "rows => rows.map(row => [...row.cells].map(cell => (cell.querySelector('bdi') ?? cell).textContent.trim()))"
     )
     return [(row[0], row[2], *row[3:8]) for row in rows]
 

@@ -21,7 +21,7 @@ async def test_a_league_is_started_paused_resumed_and_rid_of_a_player_from_the_p
     async with league_at(tmp_path / "SHARED", players=3, awaited=0, strategy=hold) as league:
         await league.start_manager()
         await league.start_agents()
-        page = await visitor.look(league.url)
+        page = await visitor.look(f"{league.url}agents")
         said, state = page.locator("#admin-said"), page.locator("#league-state")
         await page.get_by_text("Organiser", exact=True).click()
         await page.get_by_label("Admin token").fill("tok-admin-of-somebody-else")

@@ -92,6 +92,20 @@ async def test_a_seat_comes_back_by_itself_when_the_manager_does(tmp_path: Path,
         assert await page.evaluate("window.isTheSame")
 
 
+async def test_code_in_a_refusal_is_shown_as_code_and_nothing_in_it_as_a_tag(tmp_path: Path, visitor: Visitor) -> None:
+    refusal = {"text": "<i>Ada</i> is taken; `league play <b>` is another way"}
+    async with league_at(tmp_path / "SHARED", game="tic_tac_toe", players=1, awaited=2) as league:
+        await league.start_manager()
+        page = await visitor.look(f"{league.url}play")
+        visitor.is_cut_off = True  # a browser complains about the 409
+        await page.route("**/play", lambda route: route.fulfill(status=409, json=refusal))
+        await page.locator("#seat-name").fill("Ada")
+        await page.locator("#seat-button").click()
+        problem = page.locator("#seat-problem")
+        await expect(problem).to_have_text("<i>Ada</i> is taken; league play <b> is another way")
+        assert await problem.locator("*").all_inner_texts() == ["league play <b>"]
+
+
 async def test_a_move_on_a_broken_line_is_not_sent_and_one_that_nobody_answers_is_given_up(
     tmp_path: Path, visitor: Visitor
 ) -> None:

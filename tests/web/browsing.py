@@ -13,7 +13,7 @@ from agent_league.web.rendering import LiveSite, Site
 
 NOTHING = "\N{EN DASH}"
 """What a cell says that has no number."""
-EMPTY = ("meta", "link", "br", "img", "input", "hr")
+EMPTY = ("meta", "link", "br", "img", "input", "hr", "col")
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from agent_league.config.models import LeagueConfig, ParticipantsConfig, Schedul
 from agent_league.league.roster import AgentApplication
 from agent_league.league.state import LeaguePhase, LeagueState, SaveRow
 from agent_league.model.agents import AgentProfile, Role
+from agent_league.model.looks import NO_LOOK, PlayerLook
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.storage.base import SeasonRow
@@ -26,6 +27,7 @@ def season_of(
     played: int | None = None,
     *,
     names: Sequence[str] = (),
+    looks: Sequence[PlayerLook] = (),
     referees: int = 2,
     room: int = 2,
     game_type: str = "even_odd",
@@ -35,7 +37,7 @@ def season_of(
     scheduling: SchedulingConfig | None = None,
     keep: SaveRow = lambda _: None,
 ) -> LeagueState:
-    """A season with so many results; None: all of them, and the league is over. The first players bear the names."""
+    """A season with so many results; None: all of them, and the league is over. The first have the names and looks."""
     league = LeagueConfig(
         league_id="league_of_tests",
         display_name=display_name,
@@ -49,7 +51,8 @@ def season_of(
         _register(season, Role.REFEREE, f"Referee {number}", 8000 + number)
     for number in range(1, players + 1):
         name = names[number - 1] if number <= len(names) else f"Player {number}"
-        _register(season, Role.PLAYER, name, 8100 + number)
+        look = looks[number - 1] if number <= len(looks) else NO_LOOK
+        _register(season, Role.PLAYER, name, 8100 + number, look)
     if started:
         season.start_league()
         play_on(season, MANY if played is None else played)
@@ -121,11 +124,11 @@ def _assign(season: LeagueState, pairing: Pairing) -> None:
         season.assign_match(pairing.match_id, referees[len(season.assigned_referees) % len(referees)])
 
 
-def _register(season: LeagueState, role: Role, name: str, port: int) -> None:
+def _register(season: LeagueState, role: Role, name: str, port: int, look: PlayerLook = NO_LOOK) -> None:
     season.register(
         AgentApplication(
             AgentProfile(
-                role, name, name, f"http://localhost:{port}/mcp", "1.0.0", (season.config.game_type,), AT_ONCE
+                role, name, name, f"http://localhost:{port}/mcp", "1.0.0", (season.config.game_type,), AT_ONCE, (), look
             ),
             is_ours=True,
         ),

@@ -7,7 +7,7 @@ import pytest
 
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.pages import read_page_data, render_page
-from agent_league.web.pages.overview import OVERVIEW_PAGE
+from agent_league.web.pages.overview import AGENTS_PAGE
 from agent_league.web.rendering import FileSite, LiveSite, Site
 from tests.web.seasons import reader_of, season_of
 
@@ -16,7 +16,7 @@ STATIC = Path(__file__).parents[2] / "src" / "agent_league" / "web" / "static"
 
 def shown(reader: LeagueReader, site: Site | None = None) -> str:
     site = site or LiveSite()
-    return render_page(OVERVIEW_PAGE, read_page_data(OVERVIEW_PAGE, "", reader, site), site)
+    return render_page(AGENTS_PAGE, read_page_data(AGENTS_PAGE, "", reader, site), site)
 
 
 def attributes(page: str, opening: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.call_limits import RateLimit
 from agent_league.log import JsonLogger
 from agent_league.web import app as web_app
@@ -20,6 +21,7 @@ from agent_league.web.app import WebApp
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page, PageData, PageNotFound, build_not_found
 from agent_league.web.pages import PAGES
+from tests.conftest import BOUND
 from tests.web.seasons import play_on, reader_of, season_of
 from tests.web.serving import visiting
 
@@ -154,6 +156,39 @@ async def test_what_has_not_changed_is_not_sent_again(tmp_path: Path) -> None:
     assert (same.status, same.text) == (304, "")
     assert other.status == 200
     assert other.headers["etag"] != tag
+
+
+async def test_a_page_shows_no_result_before_it_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    season, saved, waiting = season_of(4, 1), asyncio.Event(), asyncio.Event()
+    reader = reader_of(season, tmp_path)
+
+    async def wait_until_saved() -> None:
+        waiting.set()
+        await saved.wait()
+
+    monkeypatch.setattr(reader, "_wait_until_saved", wait_until_saved)
+    async with asyncio.timeout(BOUND), visiting(WebApp(reader, max_age_seconds=0)) as visitor:
+        asked = asyncio.create_task(visitor.get("/"))
+        await waiting.wait()
+        play_on(season, 1)
+        assert not asked.done()
+        saved.set()
+        assert 'data-title="1/6"' in (await asked).text, "what was waited for, and not what has come since"
+        assert 'data-title="2/6"' in (await visitor.get("/")).text
+
+
+async def test_a_league_that_is_another_server_s_by_now_asks_to_come_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse() -> None:
+        raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "its server has given it up")
+
+    reader = reader_of(season_of(4, 1), tmp_path)
+    monkeypatch.setattr(reader, "_wait_until_saved", refuse)
+    async with asyncio.timeout(BOUND), visiting(WebApp(reader)) as visitor:
+        reply = await visitor.get("/")
+    assert (reply.status, reply.headers["retry-after"]) == (503, "2")
+    assert "try again in a moment" in reply.text
 
 
 @pytest.mark.parametrize(

@@ -77,3 +77,16 @@ def test_dots_give_way_to_a_line_where_there_are_many() -> None:
 )
 def test_marks_are_round_and_few(low: int, high: int, found: list[int]) -> None:
     assert choose_marks(low, high) == found
+
+
+def test_a_line_of_some_steps_stands_at_these_and_its_band_around_it() -> None:
+    axes = ChartAxes("round", "Elo", 1, 10, -100, 200)
+    line = ChartLine([0, 50, 100], places=[0, 4, 9], intervals=[(-100, 100), (0, 100), (50, 200)])
+    chart = ET.fromstring(draw_line_chart("c", "Rating", "A summary", axes, [line]))
+    assert [x for x, _ in points(chart)] == [pytest.approx(axes.x_position(at), abs=0.1) for at in (0, 4, 9)]
+    (band,) = chart.findall("polygon")
+    around = [tuple(map(float, pair.split(","))) for pair in band.attrib["points"].split()]
+    assert len(around) == 6
+    for (x, y), (_, low), (_, high) in zip(points(chart), around[:3], around[:2:-1], strict=True):
+        assert x in {one for one, _ in around}
+        assert high < y < low

@@ -116,7 +116,7 @@ def test_the_front_page_tells_the_stage_and_leads_to_groups_and_bracket(tmp_path
     assert [one.attributes["href"] for one in stage.all("a")] == ["/groups", "/bracket"]
     assert "groups, then knockout" in page.text
     assert "Round 4: Knockout, semi-finals, game 1 of 3" in page.text
-    figures = page.one("p", "figures").text
+    figures = page.one("p", "who-plays").text
     assert "round 4" in figures
     assert "round 4 of" not in figures, "how many there will be depends on results"
 

@@ -125,6 +125,11 @@ def test_before_the_first_round_is_over_nothing_is_said(tmp_path: Path) -> None:
     assert read_ratings(reader_of(season_of(4, 1), tmp_path)) == {"sentences": [], "rows": [], "others": 0, "mean": 0}
 
 
+def test_a_game_is_called_by_its_title(tmp_path: Path) -> None:
+    told = read_ratings(reader_of(season_of(6, game_type="connect_four"), tmp_path))
+    assert [one for one in told["sentences"] if one.startswith("The first seat of Connect Four is worth ")], told
+
+
 def test_bars_are_within_their_picture_and_many_players_are_cut(tmp_path: Path) -> None:
     told = read_ratings(reader_of(season_of(MAX_RATED + 4, 4 * (MAX_RATED + 4)), tmp_path))
     assert len(told["rows"]) == MAX_RATED

@@ -4,6 +4,8 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,10 @@ from starlette.exceptions import HTTPException
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.limits import ConnectionLimits
+from agent_league.league.roster import AgentApplication
 from agent_league.log import JsonLogger
+from agent_league.model.looks import PlayerLook
+from agent_league.web import league_reader
 from agent_league.web.app import WebApp
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live import feed as web_live
@@ -25,9 +30,9 @@ from tests.http.wire import until
 from tests.web.seasons import play_on, reader_of, season_of
 from tests.web.serving import Visitor, visiting
 
-ALL = {section.name for section in SECTIONS}
-AFTER_A_MATCH = ALL - {"agents", "bracket", "groups", "ladder", "ratings"}
-"""What a match changes: agents and queue are looked at less often, nothing is in groups, ratings are after a round."""
+ALL = {section.name for section in SECTIONS if not section.is_on_demand}
+AFTER_A_MATCH = ALL - {"agents", "bracket", "groups", "honours", "ladder", "models", "ratings"}
+"""What a match changes: agents and queue are looked at by the clock, nothing is in groups, the others come later."""
 JSON = "?form=json"
 
 
@@ -149,16 +154,69 @@ async def test_a_page_and_its_feed_say_the_same(tmp_path: Path) -> None:
     async with visiting(WebApp(reader_of(season_of(5, 4), tmp_path))) as visitor, visitor.listening() as stream:
         message = await stream.next()
         page = (await visitor.get("/")).text
+        agents = (await visitor.get("/agents")).text
     assert message is not None
     for name in ALL:
-        assert message.sections[name] in page
+        assert message.sections[name] in (agents if name == "agents" else page)
+
+
+async def test_another_look_of_a_player_is_news(tmp_path: Path) -> None:
+    season = season_of(3, 0, looks=[PlayerLook("#c0392b", "🦊")])
+    reader = reader_of(season, tmp_path)
+    async with heard(reader) as (visitor, _), visitor.listening("?sections=standings") as stream:
+        first = await stream.next()
+        profile = replace(season.roster["P01"].agent, look=PlayerLook("#16a085", "🐢"))
+        season.register(AgentApplication(profile, is_ours=True), datetime.now(UTC))
+        second = await stream.next()
+    assert first is not None
+    assert second is not None
+    assert ("🦊" in first.sections["standings"], "#c0392b" in first.sections["standings"]) == (True, True)
+    assert ("🐢" in second.sections["standings"], "🦊" in second.sections["standings"]) == (True, False)
 
 
 async def test_another_form_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
     async with visiting(WebApp(reader_of(season_of(2, 0), tmp_path))) as visitor:
         reply = await visitor.get("/events?form=%3Cxml%3E")
     assert reply.status == 400
-    assert "&#x27;&lt;xml&gt;&#x27;; expected html or json" in reply.text
+    assert "&#39;&lt;xml&gt;&#39;; expected html or json" in reply.text
+
+
+async def test_who_names_sections_gets_these_and_hears_nothing_of_the_others(reader: LeagueReader) -> None:
+    async with heard(reader) as (visitor, feed), visitor.listening(f"{JSON}&sections=table,bracket") as stream:
+        async with visitor.listening(JSON) as others:
+            first = await stream.next()
+            play_on(reader.state, 1)
+            second = await stream.next()
+            await others.until("progress", {"played": 1})
+        await until(lambda: feed.listeners == 1)
+        play_on(reader.state, 1)
+        third = await stream.next()
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert set(first.sections) == {"table", "bracket"}
+    assert [set(message.sections) for message in (second, third)] == [{"table"}, {"table"}]
+    assert sum(row["played"] for row in third.sections["table"]["rows"]) == 4
+
+
+async def test_a_section_that_nobody_wanted_for_a_while_is_read_anew(reader: LeagueReader) -> None:
+    async with heard(reader) as (visitor, _), visitor.listening(JSON) as others:
+        async with visitor.listening(f"{JSON}&sections=table") as stream:
+            await stream.next()
+        play_on(reader.state, 3)
+        await others.until("progress", {"played": 3})
+        async with visitor.listening(f"{JSON}&sections=table") as stream:
+            first = await stream.next()
+    assert first is not None
+    assert sum(row["played"] for row in first.sections["table"]["rows"]) == 6
+
+
+async def test_a_section_that_there_is_not_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+    async with visiting(WebApp(reader_of(season_of(2, 0), tmp_path))) as visitor:
+        reply = await visitor.get("/events?sections=table,nothing")
+    assert reply.status == 400
+    assert "sections has" in reply.text
+    assert "progress" in reply.text
 
 
 async def test_what_many_listen_to_is_written_once(reader: LeagueReader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,7 +392,7 @@ async def test_a_section_that_fails_is_logged_and_comes_when_it_can(
 
 
 async def test_nothing_is_shown_before_it_is_saved(reader: LeagueReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_live, "SAVED_SECONDS", BOUND)
+    monkeypatch.setattr(league_reader, "SAVED_SECONDS", BOUND)
     saved, waiting = asyncio.Event(), asyncio.Event()
     async with heard(reader) as (visitor, _), visitor.listening(JSON) as stream:
         await stream.next()
@@ -343,7 +401,7 @@ async def test_nothing_is_shown_before_it_is_saved(reader: LeagueReader, monkeyp
             waiting.set()
             await saved.wait()
 
-        reader.wait_until_saved = wait_until_saved
+        monkeypatch.setattr(reader, "_wait_until_saved", wait_until_saved)
         play_on(reader.state, 1)
         news = asyncio.create_task(stream.next())
         await waiting.wait()
@@ -358,22 +416,24 @@ async def test_nothing_is_shown_before_it_is_saved(reader: LeagueReader, monkeyp
 async def test_a_store_that_is_away_holds_up_news_for_a_moment_only(
     reader: LeagueReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(web_live, "SAVED_SECONDS", 0.01)
-    reader.wait_until_saved = asyncio.Event().wait  # type: ignore[assignment]
+    monkeypatch.setattr(league_reader, "SAVED_SECONDS", 0.01)
+    monkeypatch.setattr(reader, "_wait_until_saved", asyncio.Event().wait)
     async with heard(reader) as (visitor, _), visitor.listening(JSON) as stream:
         first = await stream.next()
         assert first is not None
         assert set(first.sections) == ALL
 
 
-async def test_a_league_that_is_another_server_s_by_now_shows_nothing_new(reader: LeagueReader) -> None:
+async def test_a_league_that_is_another_server_s_by_now_shows_nothing_new(
+    reader: LeagueReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with heard(reader) as (visitor, feed), visitor.listening(JSON) as stream:
         await stream.next()
 
         async def refuse() -> None:
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "its server has given it up")
 
-        reader.wait_until_saved = refuse
+        monkeypatch.setattr(reader, "_wait_until_saved", refuse)
         play_on(reader.state, 1)
         await feed.close()
         assert await stream.next() is None

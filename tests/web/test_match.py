@@ -4,11 +4,13 @@ import html
 import json
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent_league.clock import format_duration
 from agent_league.errors import PeerUnreachable
 from agent_league.games.registry import load_game
 from agent_league.http.client import HttpCarrier
@@ -27,6 +29,7 @@ from agent_league.web.page import PageNotFound
 from agent_league.web.pages import read_page_data, render_page
 from agent_league.web.pages.match import MATCH_PAGE, MOST_STEPS
 from agent_league.web.rendering import FileSite, LiveSite, Site
+from agent_league.web.thinking_times import list_move_times
 from tests.cli.command import free_ports
 from tests.conftest import FAST, PlanMaker
 from tests.games.test_built_in import GAMES
@@ -128,7 +131,7 @@ async def test_a_name_and_an_answer_that_are_a_script_do_no_harm(trouble: Troubl
     text = page(trouble.reader)
     assert SCRIPT not in text
     assert html.escape(SCRIPT) in text
-    assert text.count("<script") == 1
+    assert text.count("<script") == 2
     assert not re.search(r"<[^>]* (style|on\w+)=", text)
 
 
@@ -372,3 +375,98 @@ def test_whoever_moved_in_a_match_that_broke_off_is_shown_with_the_move(home: Pa
     last = page(reader_of(season, home)).rpartition('<li class="step"')[2]
     assert re.search(r'class="tile a"><span class="who">Player 1</span><span class="what">odd</span>', last)
     assert re.search(r'class="tile b blank">', last)
+
+
+def test_the_matches_before_and_after_are_led_to_by_their_players(home: Path) -> None:
+    season = season_of(4, names=["Ada", "Bob"])
+    order = [pairing.match_id for pairing in season.schedule.pairings]
+    names = {row.player_id: row.display_name for row in season.standings()}
+    found = {}
+    for match_id in order:
+        text = page(reader_of(season, home), match_id)
+        links = re.findall(
+            r'<a class="(prev|next)" rel="(?:prev|next)" href="/matches/(\w+)">(.*?)</a>', text, re.DOTALL
+        )
+        for way, other, words_told in links:
+            assert [names[one] in words_told for one in season.get_pairing(other).players] == [True, True]
+            found[match_id, way] = other
+    assert found == {
+        **{(here, "next"): there for here, there in pairwise(order)},
+        **{(there, "prev"): here for here, there in pairwise(order)},
+    }
+
+
+async def test_players_are_called_by_their_names_also_where_a_referee_wrote_ids(plan: PlanMaker, home: Path) -> None:
+    planned = plan({}, players=2, referees=1, game="tic_tac_toe", strategies=("minimax", "random"), seed="7")
+    manager, _ = await play_in_process(planned)
+    season = manager.state
+    reader = reader_of(season, home)
+    file = json.loads(reader.paths.match_file(season.league_id, "R1M1").read_text())
+    assert re.match(r"P0\d won", file["result"]["reason"])
+    told = words(page(reader).partition('id="conversation-title"')[0] + "</main>")
+    winner = season.roster.players()[file["result"]["winner_player_id"]].display_name
+    assert f"{winner} won after" in told
+    assert not re.search(r"\bP0\d\b", told)
+
+
+async def test_each_move_has_its_thinking_time_and_both_clocks_add_them_up(plan: PlanMaker, home: Path) -> None:
+    planned = plan({}, players=2, referees=1, game="tic_tac_toe", strategies=("random",))
+    manager, _ = await play_in_process(planned)
+    reader = reader_of(manager.state, home)
+    path = reader.paths.match_file(manager.state.league_id, "R1M1")
+    file = json.loads(path.read_text())
+    for number, line in enumerate(line for line in file["transcript"] if "latency_ms" in line):
+        line["latency_ms"] = 1000.0 * (number + 1)
+    write_json(path, file)
+    made = [
+        line["latency_ms"] / 1000
+        for line in file["transcript"]
+        if line.get("method") == "make_move" and "latency_ms" in line
+    ]
+    text = page(reader)
+    took = re.findall(r'<span class="unseen">after </span>([^<]*)</span>', text)
+    assert took == [format_duration(seconds) for seconds in made]
+    clocks = re.findall(r'data-clock-a="([^"]*)" data-clock-b="([^"]*)"', text)
+    assert clocks[0] == ("0 s", "0 s")
+    assert clocks[-1] == (format_duration(sum(made[::2])), format_duration(sum(made[1::2])))
+    assert "Time for a move 30 s" in words(text)
+
+
+async def test_each_round_of_a_repeated_game_has_the_thinking_times_of_both(plan: PlanMaker, home: Path) -> None:
+    overrides = {"game_parameters": {"repeat": 5}}
+    planned = plan(overrides, players=2, referees=1, game="prisoners_dilemma", strategies=("random",))
+    manager, _ = await play_in_process(planned)
+    reader = reader_of(manager.state, home)
+    path = reader.paths.match_file(manager.state.league_id, "R1M1")
+    file = json.loads(path.read_text())
+    made: dict[str, list[float]] = {}
+    for number, line in enumerate(line for line in file["transcript"] if "latency_ms" in line):
+        line["latency_ms"] = 1000.0 * (number + 1)
+        if line["method"] == "make_move":
+            made.setdefault(line["player_id"], []).append(number + 1)
+    write_json(path, file)
+    took = re.findall(r'<span class="unseen">after </span>([^<]*)</span>', page(reader))
+    both = [made[player_id] for player_id in file["players"].values()]
+    assert took == [format_duration(seconds) for pair in zip(*both, strict=True) for seconds in pair]
+    assert len(took) == 10
+
+
+def test_a_move_that_was_asked_for_twice_took_the_time_of_both() -> None:
+    content = {
+        "transcript": [
+            {"player_id": "P01", "method": "handle_game_invitation", "direction": "received", "latency_ms": 900},
+            {"player_id": "P01", "method": "make_move", "direction": "failed", "latency_ms": 300},
+            {"player_id": "P02", "method": "make_move", "direction": "received", "latency_ms": 7},
+            {"player_id": "P01", "method": "make_move", "direction": "received", "latency_ms": 20},
+            {"player_id": "P01", "method": "make_move", "direction": "received", "latency_ms": "long"},
+            "nonsense",
+        ]
+    }
+    assert list_move_times(content, "P01") == [320, 0]
+    assert list_move_times({"transcript": 7}, "P01") == []
+
+
+async def test_when_it_began_is_marked_as_a_time_in_utc(trouble: Trouble) -> None:
+    began = str(trouble.file["lifecycle"][0]["at"])[:19]
+    shown = f'<time datetime="{began}Z" data-moment>{began.replace("T", " ")} UTC</time>'
+    assert shown in page(trouble.reader)

@@ -1,6 +1,7 @@
 """The overview: what it shows of a league before, while and after it is played."""
 
 import re
+from datetime import timedelta
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ from agent_league.model.agents import Role
 from agent_league.model.event_words import describe_event
 from agent_league.model.events import LeagueCompleted, RoundCompleted
 from agent_league.model.results import MatchResult, Outcome, Termination
+from agent_league.web.agents import describe_age
 from agent_league.web.league_reader import JoinInstructions, LeagueHistory, LeagueReader
 from agent_league.web.live.sections import (
     SHOWN_NEWS,
@@ -22,10 +24,13 @@ from agent_league.web.live.sections import (
     read_standings,
 )
 from agent_league.web.pages import read_page_data, render_page
-from agent_league.web.pages.overview import OVERVIEW_PAGE
+from agent_league.web.pages.match import MATCH_PAGE
+from agent_league.web.pages.overview import AGENTS_PAGE, OVERVIEW_PAGE
+from agent_league.web.pages.rules import GAME_PAGE
 from agent_league.web.rendering import FileSite, LiveSite, Site
 from tests.harm import BIDI, ESCAPE, IMAGE, SCRIPT, TEMPLATE
-from tests.web.seasons import play_on, reader_of, season_of
+from tests.web.browsing import parsed, text_of
+from tests.web.seasons import NOW, play_on, reader_of, season_of
 
 LIVE = LiveSite()
 
@@ -47,7 +52,7 @@ def test_before_the_start_it_says_who_is_awaited_and_how_to_join(tmp_path: Path)
     assert "league player --manager http://localhost:8000" in text
     assert "register_player at http://localhost:8000/mcp" in text
     assert "league referee --manager http://localhost:8000" in text
-    assert "Player 1 P01 player" in text
+    assert "Players so far Player 1 Player 2 Player 3" in text
 
 
 @pytest.mark.parametrize(
@@ -82,6 +87,22 @@ def test_a_running_league_shows_how_far_it_is(tmp_path: Path) -> None:
     season = reader.state
     season.set_paused(is_paused=True)
     assert "Paused" in words(shown(reader))
+
+
+@pytest.mark.parametrize(
+    ("game_type", "title"),
+    [("tic_tac_toe", "Tic-Tac-Toe"), ("even_odd", "Even/Odd"), ("nobodys_game", "Nobodys game")],
+)
+def test_a_game_is_called_by_its_title_on_every_page(game_type: str, title: str, tmp_path: Path) -> None:
+    reader = reader_of(season_of(4, 2, game_type=game_type), tmp_path)
+    assert parsed(shown(reader)).one("p", "kind").text == f"{title} \u00b7 round robin"
+    assert parsed(text_of(GAME_PAGE, reader)).one("h1").text == title
+    assert title in parsed(text_of(MATCH_PAGE, reader, "R2M1")).text
+
+
+def test_who_has_not_called_since_the_server_started_is_said_so() -> None:
+    assert describe_age(NOW - timedelta(seconds=12), NOW) == "12 s ago"
+    assert describe_age(None, NOW) == "not since the server started"
 
 
 def test_a_league_without_a_referee_says_that_it_waits(tmp_path: Path) -> None:
@@ -157,9 +178,9 @@ def test_a_result_has_the_same_letters_in_form_and_round_as_on_other_pages(tmp_p
 
 
 def test_movement_is_told_in_words_too(tmp_path: Path) -> None:
-    rows = {row["player_id"]: row["moved"] for row in read_standings(reader_of(season_of(30, 200), tmp_path))["rows"]}
+    rows = {row["player_id"]: row["moved"] for row in read_standings(reader_of(season_of(20, 90), tmp_path))["rows"]}
     assert {moved > 0 for moved in rows.values() if moved} == {True, False}, "or this test shows nothing"
-    page = shown(reader_of(season_of(30, 200), tmp_path))
+    page = shown(reader_of(season_of(20, 90), tmp_path)).partition('class="standings"')[2]
     for player_id, moved in rows.items():
         row = page.partition(f'<tr data-key="{player_id}">')[2].partition("</tr>")[0]
         wanted = f"up {moved}" if moved > 0 else f"down {-moved}" if moved < 0 else "same place"
@@ -171,7 +192,7 @@ def test_matches_of_the_round_stand_in_their_states(tmp_path: Path) -> None:
     matches = read_round(reader_of(season, tmp_path))["matches"]
     assert [match["state"] for match in matches] == ["finished"] * 2 + ["playing"] * 2 + ["waiting"] * 4
     page = shown(reader_of(season, tmp_path))
-    assert "playing, REF01" in page
+    assert page.count('class="playing"') == 2
     assert page.count('class="waiting"') == 4
 
 
@@ -208,9 +229,10 @@ def test_agents_are_shown_with_state_latency_and_failures_and_never_with_their_a
     assert (rows["P01"]["failures"], rows["P02"]["failures"]) == (0, 1)
     assert rows["P03"]["state"] == "SUSPENDED"
     assert rows["REF01"]["in_hand"] == 1
-    page = shown(reader)
+    page = text_of(AGENTS_PAGE, reader)
     assert "12 ms" in page
-    assert ":8101" not in page, "where a player is to be called is nobody's business but the league's"
+    assert "12 ms" not in shown(reader), "an operator's figures are not the contest"
+    assert ":8101" not in page + shown(reader), "where a player is to be called is nobody's business but the league's"
 
 
 def test_agents_in_trouble_come_first_then_referees_then_players_by_id(tmp_path: Path) -> None:
@@ -225,7 +247,7 @@ def test_agents_of_a_finished_league_are_finished_and_not_shut_down(tmp_path: Pa
     season = season_of(3, 0)
     reader = reader_of(season, tmp_path)
     play_on(season, 3)
-    page = shown(reader)
+    page = text_of(AGENTS_PAGE, reader)
     assert page.count(">finished<") == 5
     assert ">shutdown<" not in page
 
@@ -237,18 +259,16 @@ def test_whom_the_organiser_suspended_is_so_after_the_end_too(tmp_path: Path) ->
     assert [item["text"] for item in read_feed(reader)["items"][:1]] == ["is suspended: by the organiser"]
     play_on(season, 3)
     assert next(row for row in read_agents(reader)["rows"] if row["agent_id"] == "P02")["state"] == "SHUTDOWN"
-    page = shown(reader)
-    assert ">suspended by the organiser<" in page
-    table = page.partition('class="standings"')[2].partition("</table>")[0]
+    assert ">suspended by the organiser<" in text_of(AGENTS_PAGE, reader)
+    table = shown(reader).partition('class="standings"')[2].partition("</table>")[0]
     assert table.count(">suspended<") == 1
 
 
-def test_before_the_start_nobody_is_listed_twice(tmp_path: Path) -> None:
-    reader = reader_of(season_of(3, started=False), tmp_path)
-    page = shown(reader)
+@pytest.mark.parametrize("site", [LIVE, FileSite()])
+def test_before_the_start_it_shows_who_is_in_once(site: Site, tmp_path: Path) -> None:
+    page = shown(reader_of(season_of(3, started=False), tmp_path), site)
     assert page.count('data-key="P01"') == 1
-    assert '<section class="card" data-live="standings" aria-labelledby="standings-title"></section>' in page
-    assert "Player 1" in shown(reader, FileSite()), "files have no agents, so the players stand there"
+    assert page.partition('class="entrants"')[2].partition("</ul>")[0].count('class="avatar') == 3
 
 
 def test_after_a_restart_the_round_is_the_one_that_was_played(tmp_path: Path) -> None:

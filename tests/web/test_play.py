@@ -76,6 +76,6 @@ def test_a_closed_registration_takes_nobody(tmp_path: Path) -> None:
 
 
 def test_a_game_that_is_not_installed_here_is_called_by_its_name(tmp_path: Path) -> None:
-    assert '<h2 id="game-title">chess_of_mars</h2>' in page(
+    assert '<h2 id="game-title">Chess of mars</h2>' in page(
         tmp_path, players=2, started=False, game_type="chess_of_mars"
     )

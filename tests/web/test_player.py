@@ -1,5 +1,6 @@
 """A player's page: its results, charts and habits, and nothing that is not over yet."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
@@ -8,8 +9,12 @@ import pytest
 from agent_league.launch.in_process import play_in_process
 from agent_league.league.state import LeagueState
 from agent_league.model.results import MatchResult, Outcome, Termination
+from agent_league.ratings.bradley_terry import fit_ratings
+from agent_league.ratings.tables import ResultRow
 from agent_league.storage.files import write_json
 from agent_league.storage.paths import DataPaths
+from agent_league.web import rating_history
+from agent_league.web.league_ratings import RatingInput
 from agent_league.web.page import PageNotFound
 from agent_league.web.pages import agents as player_page
 from agent_league.web.pages.agents import PLAYER_PAGE
@@ -25,7 +30,7 @@ def test_all_its_matches_are_there_with_results_points_and_links(tmp_path: Path)
     assert [row[0].one("a").attributes["href"] for row in rows] == [f"/matches/{one.match_id}" for one in own]
     assert [int(row[4].text) for row in rows] == [season.scoring.points_for(one, "P03") for one in own]
     opponents = [next(player_id for player_id in one.players if player_id != "P03") for one in own]
-    assert [row[1].one("span", "id").text for row in rows] == opponents
+    assert [row[1].one("a").attributes["href"] for row in rows] == [f"/players/{one}" for one in opponents]
 
 
 def test_the_form_is_the_last_ten_results(tmp_path: Path) -> None:
@@ -41,19 +46,112 @@ def test_head_to_head_adds_up_to_the_standings(double: bool, tmp_path: Path) -> 
     row = next(row for row in season.standings() if row.player_id == "P04")
     duels = shown(PLAYER_PAGE, reader_of(season, tmp_path), "P04").table("Record of")
     assert len(duels) == 5
-    records = [tuple(map(int, duel[2].text.split("-"))) for duel in duels]
+    records = [tuple(map(int, duel[3].text.split("-"))) for duel in duels]
     assert tuple(map(sum, zip(*records, strict=True))) == (row.wins, row.draws, row.losses)
-    assert sum(int(duel[3].text) for duel in duels) == row.points
-    assert all(len(duel[4].all("a")) == (2 if double else 1) for duel in duels)
+    assert sum(int(duel[4].text) for duel in duels) == row.points
+    assert all(len(duel[5].all("a")) == (2 if double else 1) for duel in duels)
 
 
 def test_charts_tell_in_words_where_it_stands(tmp_path: Path) -> None:
     season = season_of(6)
     row = next(row for row in season.standings() if row.player_id == "P02")
-    points, rank = shown(PLAYER_PAGE, reader_of(season, tmp_path), "P02").all("svg", "chart")
+    _, points, rank = shown(PLAYER_PAGE, reader_of(season, tmp_path), "P02").all("svg", "chart")
     best = season.standings()[0].points
     assert points.one("desc").text == f"{row.points} points after round 5; whoever leads the table has {best}."
     assert rank.one("desc").text.startswith(f"Rank {row.rank} of 6 after round 5;")
+
+
+def test_its_rating_over_time_ends_with_that_of_the_table_and_has_its_interval(tmp_path: Path) -> None:
+    reader = reader_of(season_of(6), tmp_path)
+    report = reader.rate_players()
+    assert report is not None
+    rating = report.table.by_player()["P02"]
+    page = shown(PLAYER_PAGE, reader, "P02")
+    chart = page.all("svg", "chart")[0]
+    assert chart.one("desc").text == (
+        f"{round(rating.elo):+} Elo after round 5, with 95% between {round(rating.low):+} and {round(rating.high):+}."
+    )
+    assert len(chart.one("polygon", "band").attributes["points"].split()) == 2 * 5
+    assert f"{round(rating.elo):+d}" in next(fact.text for fact in page.all("div") if fact.text.startswith("Rating"))
+
+
+def test_what_it_wins_and_loses_with_adds_up_by_side_and_by_first_move(tmp_path: Path) -> None:
+    season = season_of(8)
+    row = next(row for row in season.standings() if row.player_id == "P03")
+    rows = shown(PLAYER_PAGE, reader_of(season, tmp_path), "P03").table("Won, drawn and lost")
+    told = {one[0].text: tuple(map(int, one[2].text.split("-"))) for one in rows}
+    for kind in ("side", "first move"):
+        counts = [count for name, count in told.items() if name.startswith(kind)]
+        assert tuple(map(sum, zip(*counts, strict=True))) == (row.wins, row.draws, row.losses)
+    first = [one.winner == "P03" for one in season.results.values() if one.players[0] == "P03" and one.winner]
+    assert told["side A"][0] == sum(first)
+    for one in rows:
+        wins, draws, losses = told[one[0].text]
+        picture = one[1].one("svg", "record")
+        assert picture.attributes["aria-label"] == f"won {wins}, drawn {draws}, lost {losses}"
+        wide = {part.attributes["class"]: float(part.attributes["width"]) for part in picture.all("rect")}
+        assert sum(wide.values()) == pytest.approx(100, abs=0.1)
+        assert wide.get("win", 0) == pytest.approx(100 * wins / (wins + draws + losses), abs=0.1)
+
+
+def test_ratings_of_earlier_rounds_are_computed_once_and_anew_after_a_correction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rated: list[int] = []
+    rate = rating_history._rate_rounds
+
+    def rate_and_note(given: RatingInput, round_ids: Sequence[int]) -> rating_history.RatedRounds:
+        rated.extend(round_ids)
+        return rate(given, round_ids)
+
+    monkeypatch.setattr(rating_history, "_rate_rounds", rate_and_note)
+    season = season_of(6, 6)
+    reader = reader_of(season, tmp_path)
+    for player_id in ("P01", "P02"):
+        shown(PLAYER_PAGE, reader, player_id)
+    assert rated == [1, 2]
+    play_on(season, 3)
+    shown(PLAYER_PAGE, reader, "P01")
+    assert rated == [1, 2, 3]
+    given = RatingInput.from_state(season)
+    reader.rating_history.rate_player("P01", given, 3, corrections=1)
+    assert rated == [1, 2, 3, 1, 2, 3]
+
+
+def test_the_rating_after_a_round_is_that_of_the_league_at_that_time(tmp_path: Path) -> None:
+    whole = season_of(8)
+    history = reader_of(whole, tmp_path).rating_history
+    rated = history.rate_player("P03", RatingInput.from_state(whole), 7, corrections=0)
+    assert [one.round_id for one in rated] == [*range(1, 8)]
+    for one in rated:
+        then = season_of(8, 4 * one.round_id)
+        rating = fit_ratings(RatingInput.from_state(then).make_table()).by_player()["P03"]
+        assert (one.elo, one.low, one.high) == (round(rating.elo), round(rating.low), round(rating.high))
+
+
+def test_results_are_put_into_a_table_once_however_many_rounds_are_rated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    season = season_of(10)
+    made: list[MatchResult] = []
+    make = ResultRow.from_result
+
+    def make_and_note(result: MatchResult, *, game: str) -> ResultRow | None:
+        made.append(result)
+        return make(result, game=game)
+
+    monkeypatch.setattr(ResultRow, "from_result", make_and_note)
+    reader_of(season, tmp_path).rating_history.rate_player("P01", RatingInput.from_state(season), 9, corrections=0)
+    assert len(made) == len(season.results)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "chosen"), [(0, []), (1, [1]), (3, [1, 2, 3]), (24, [*range(1, 25)]), (49, [*range(3, 49, 3), 49])]
+)
+def test_of_many_rounds_some_and_the_last_are_rated(rounds: int, chosen: list[int]) -> None:
+    assert rating_history.choose_rounds(rounds, players=20) == chosen
+    assert len(rating_history.choose_rounds(299, players=100)) <= rating_history.MOST_ROUNDS + 1
+    assert len(rating_history.choose_rounds(299, players=300)) <= rating_history.MOST_ROUNDS_OF_MANY + 1
 
 
 def test_a_player_before_its_first_round_has_a_page_without_charts(tmp_path: Path) -> None:
@@ -212,4 +310,4 @@ def test_notes_of_another_league_or_player_and_spoilt_ones_are_left_out(
 
 
 def test_a_hundred_players_stay_within_bounds(tmp_path: Path) -> None:
-    assert len(text_of(PLAYER_PAGE, reader_of(season_of(100), tmp_path), "P50")) < 110_000
+    assert len(text_of(PLAYER_PAGE, reader_of(season_of(100), tmp_path), "P50")) < 170_000

@@ -15,7 +15,8 @@ from agent_league.protocol.methods import METHODS
 from agent_league.protocol.schemas import build_message_schemas
 from agent_league.web.page import PageNotFound
 from agent_league.web.pages.rules import GAME_PAGE, MESSAGE_PAGE, PROTOCOL_PAGE
-from agent_league.web.protocol.messages import describe_message, mark_code
+from agent_league.web.protocol.messages import describe_message
+from agent_league.web.rendering import mark_code
 from tests.web.browsing import shown
 from tests.web.seasons import reader_of, season_of
 

@@ -1,13 +1,18 @@
 """The schedule and its rounds."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from agent_league.clock import format_utc
+from agent_league.league.agenda import RoundCount
+from agent_league.model.result_words import label_result
+from agent_league.model.time_plan import RoundTime, TimePlan
 from agent_league.web.page import PageNotFound
 from agent_league.web.pages.overview import ROUND_PAGE, SCHEDULE_PAGE
 from tests.web.browsing import NOTHING, shown, text_of
-from tests.web.seasons import reader_of, season_of
+from tests.web.seasons import play_on, reader_of, season_of
 
 
 def test_each_round_tells_its_state_and_what_became_of_its_matches(tmp_path: Path) -> None:
@@ -21,10 +26,61 @@ def test_each_round_tells_its_state_and_what_became_of_its_matches(tmp_path: Pat
     assert of_outcomes == [3, 3, 1, 0, 0]
 
 
+def test_all_pairings_are_seen_at_a_glance_and_lead_to_their_matches(tmp_path: Path) -> None:
+    season = season_of(6, 7)
+    cards = shown(SCHEDULE_PAGE, reader_of(season, tmp_path)).all("section", "round-card")
+    assert [card.one("h2").one("a").attributes["href"] for card in cards] == [f"/rounds/{one}" for one in range(1, 6)]
+    names = {row.player_id: row.display_name for row in season.standings()}
+    scores = {"W": "1:0", "D": "½:½", "L": "0:1"}
+    for card, round_ in zip(cards, season.schedule.rounds, strict=True):
+        for line, pairing in zip(card.one("ol").all("a"), round_.pairings, strict=True):
+            assert line.attributes["href"] == f"/matches/{pairing.match_id}"
+            assert [line.one("span", kind).text for kind in ("one", "other")] == [names[one] for one in pairing.players]
+            result = season.results.get(pairing.match_id)
+            sign = label_result(result, pairing.player_a, is_playing=pairing.match_id in season.assigned_referees)
+            assert line.one("span", "score").text == scores.get(sign.column, sign.letter)
+            winners = [
+                line.one("span", kind).text for kind in ("one", "other") if "winner" in line.one("span", kind).kinds
+            ]
+            assert winners == ([names[result.winner]] if result and result.winner else [])
+
+
+def test_of_a_large_league_the_rounds_around_now_are_shown(tmp_path: Path) -> None:
+    page = shown(SCHEDULE_PAGE, reader_of(season_of(40, 20 * 10 + 3), tmp_path))
+    cards = [card.one("h2").one("a").text for card in page.all("section", "round-card")]
+    assert cards == ["Round 10", "Round 11", "Round 12"]
+    assert len(page.table("Rounds")) == 39
+    whole = shown(SCHEDULE_PAGE, reader_of(season_of(30, 20), tmp_path))
+    assert len(whole.all("section", "round-card")) == 29
+
+
+def test_when_a_round_began_is_told_with_a_time_that_a_script_can_read(tmp_path: Path) -> None:
+    season = season_of(4, 0)
+    reader = reader_of(season, tmp_path)
+    play_on(season, 3)
+    page = shown(SCHEDULE_PAGE, reader)
+    begun = {number: began for number, (began, _) in reader.history.round_times.items() if began}
+    assert 2 in begun
+    card = page.all("section", "round-card")[1]
+    assert card.one("time").attributes["datetime"] == format_utc(begun[2])
+    assert card.one("time").text.endswith(" UTC")
+    assert not page.all("section", "round-card")[2].all("time")
+
+
+def test_rounds_to_come_have_the_times_of_the_plan(tmp_path: Path) -> None:
+    start = datetime(2030, 1, 7, 18, 0, tzinfo=UTC)
+    told = SCHEDULE_PAGE.read_data(reader_of(season_of(4, 0), tmp_path), "")
+    plan = TimePlan(round_times=(RoundTime(frozenset({0}), 18 * 60),))
+    timed = SCHEDULE_PAGE.complete_data({**told, "time_plan": plan, "round_count": RoundCount(start)})
+    assert [round_["when"] for round_ in timed["rounds"]] == [
+        {"word": "planned", "at": format_utc(start + timedelta(weeks=week))} for week in range(3)
+    ]
+
+
 def test_before_the_start_it_shows_who_is_registered_and_what_is_missing(tmp_path: Path) -> None:
     season = season_of(3, names=["Ada"], referees=0, started=False)
     page = shown(SCHEDULE_PAGE, reader_of(season, tmp_path))
-    assert [one.one("a").text for one in page.one("ol").all("li")] == ["Ada", "Player 2", "Player 3"]
+    assert [one.one("a").text for one in page.one("ol", "names").all("li")] == ["Ada", "Player 2", "Player 3"]
     assert "can't start yet: no referee is registered" in page.text
     assert "3 rounds and 3 matches" in page.text
     assert len(page.table("Rounds")) == 3
@@ -70,5 +126,5 @@ def test_a_round_that_isnt_there_is_told_with_those_that_are(key: str, tmp_path:
 
 def test_a_hundred_players_stay_within_bounds(tmp_path: Path) -> None:
     reader = reader_of(season_of(100), tmp_path)
-    assert len(text_of(SCHEDULE_PAGE, reader)) < 70_000
-    assert len(text_of(ROUND_PAGE, reader, "50")) < 40_000
+    assert len(text_of(SCHEDULE_PAGE, reader)) < 110_000
+    assert len(text_of(ROUND_PAGE, reader, "50")) < 70_000

@@ -26,7 +26,7 @@ TYPE_OF = {name: message_in(frame)["message_type"] for name, frame in FRAMES.ite
 
 def test_the_files_in_doc_are_what_the_code_says() -> None:
     written = {str(path.relative_to(FOLDER)): path.read_text("utf-8") for path in FOLDER.rglob("*") if path.is_file()}
-    assert written == FILES, "run `league spec doc`"
+    assert written == FILES, "run `league dev spec doc`"
 
 
 def test_every_message_has_an_example_in_the_folder_that_seed_004_names() -> None:
@@ -70,6 +70,6 @@ def test_the_specification_has_a_chapter_with_the_fields_of_every_message(messag
 
 
 def test_the_command_writes_the_files(tmp_path: Path) -> None:
-    done = league("spec", "protocol", cwd=tmp_path)
+    done = league("dev", "spec", "protocol", cwd=tmp_path)
     assert (done.returncode, done.stdout + done.stderr) == (0, f"wrote {len(FILES)} files to protocol\n")
     assert (tmp_path / "protocol" / SPECIFICATION_FILE).read_text("utf-8") == FILES[SPECIFICATION_FILE]

@@ -12,7 +12,7 @@ from agent_league.http.caller_address import UNKNOWN_ADDRESS, Address
 InviteA2a = Callable[[str, str, Address], Awaitable[str]]
 """Registers the agent of a card's address under a name, or else the card's, for whoever calls from an address. Returns
 what came of it as a sentence; raises UserError."""
-NO_A2A = "this server lacks what A2A agents need; run `league invite-a2a` at yours"
+NO_A2A = "this league seats no A2A agents itself; their owners run `league invite-a2a`"
 
 
 def read_client_address(request: Request) -> Address:

@@ -27,10 +27,15 @@ class AgentStatus:
 def read_agent_status(reader: LeagueReader, member: Member) -> AgentStatus:
     return AgentStatus(
         words=describe_state(member),
-        kind="loss" if member.is_barred else STATE_KINDS.get(member.state, ""),
+        kind=find_state_kind(member),
         failures=member.breaker.failure_count,
         latency_ms=read_latency_ms(reader, member),
     )
+
+
+def find_state_kind(member: Member) -> str:
+    """Return the look of an agent's state."""
+    return "loss" if member.is_barred else STATE_KINDS.get(member.state, "")
 
 
 def describe_state(member: Member) -> str:
@@ -49,6 +54,14 @@ def read_latency_ms(reader: LeagueReader, member: Member) -> float | None:
     return None if found is None or found.smoothed is None else 1000 * found.smoothed
 
 
+def shows_operators_figures(reader: LeagueReader) -> bool:
+    """Whether pages for everybody tell how well agents answer: only where all who can look are on this machine.
+
+    Elsewhere the organiser's page does.
+    """
+    return reader.state.roster.rules.is_loopback_only
+
+
 def read_last_seen(reader: LeagueReader, member: Member) -> datetime | None:
     """Return when an agent called the manager or answered it last; None if it hasn't since the manager started."""
     stats = reader.meter.peer_stats(member.agent.endpoint) if reader.meter else None
@@ -59,8 +72,10 @@ def read_last_seen(reader: LeagueReader, member: Member) -> datetime | None:
 
 
 def describe_age(moment: datetime | None, now: datetime) -> str:
-    """Describe how long ago something was: "12 s ago", or "not yet"."""
-    return "not yet" if moment is None else f"{format_duration(max(1, round((now - moment).total_seconds())))} ago"
+    """Describe how long ago an agent was heard of: "12 s ago". None: it has registered, but with an earlier process."""
+    if moment is None:
+        return "not since the server started"
+    return f"{format_duration(max(1, round((now - moment).total_seconds())))} ago"
 
 
 def describe_protocol(member: Member) -> str:

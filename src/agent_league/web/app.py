@@ -17,9 +17,11 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent_league.http.carrier import RequestRejected
 from agent_league.league.state import LeaguePhase
 from agent_league.log import JsonLogger
 from agent_league.text import MAX_PHRASE, MAX_SENTENCE, shorten
+from agent_league.web.data_files import DATA_FILES, DataFile
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.feed import LiveFeed
 from agent_league.web.page import Page, PageNotFound, quote_name
@@ -82,6 +84,7 @@ class WebApp:
         routes.append(Route("/events", self._live_feed, methods=["GET"]))
         routes.append(Route("/static/{name}", serve_asset, methods=["GET"]))
         routes += [Route(f"/{page.path}", partial(self._serve_page, page), methods=["GET"]) for page in PAGES]
+        routes += [Route(f"/{file.path}", partial(self._serve_file, file), methods=["GET"]) for file in DATA_FILES]
         self._router = Router(routes, redirect_slashes=False, default=_raise_not_found)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,12 +129,31 @@ class WebApp:
 
         def read() -> BuildPage:
             told = read_page_data(page, key, self._reader, self._site)
-            return lambda: asyncio.to_thread(lambda: encode_content(render_page(page, told, self._site).encode()))
 
-        is_busy = self._reader.state.phase is LeaguePhase.RUNNING
+            async def build() -> ServedContent:
+                await self._reader.wait_until_saved()
+                return await asyncio.to_thread(lambda: encode_content(render_page(page, told, self._site).encode()))
+
+            return build
+
         version = SETTLED_VERSION if page.is_settled(self._reader, key) else self._reader.history.version
-        found = await self._cache.get_page((page.path, key), version, read, is_busy=is_busy)
+        found = await self._cache.get_page((page.path, key), version, read, is_busy=self._is_busy)
         return _build_response(request.headers, found, HTML_TYPE, REVALIDATE)
+
+    async def _serve_file(self, file: DataFile, request: Request) -> Response:
+        """Serve a table of the league from the cache."""
+
+        def read() -> BuildPage:
+            make = file.read(self._reader)
+            return lambda: asyncio.to_thread(lambda: encode_content(make()))
+
+        version = self._reader.history.version
+        found = await self._cache.get_page((file.path, ""), version, read, is_busy=self._is_busy)
+        return _build_response(request.headers, found, file.media_type, REVALIDATE)
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._reader.state.phase is LeaguePhase.RUNNING
 
     def _select_app(self, scope: Scope) -> ASGIApp:
         path: str = scope["path"]
@@ -152,6 +174,9 @@ class WebApp:
             case HTTPException():
                 status, title, sentence = error.status_code, "Not possible here", error.detail
                 headers.update(error.headers or {})
+            case RequestRejected():
+                status, title, sentence = error.status, "Not possible now", error.sentence
+                headers["retry-after"] = "2"
             case CacheOverloaded():
                 status, title, sentence = 503, "Too many at once", "Many people look at once; try again in a moment."
                 headers["retry-after"] = "2"

@@ -139,7 +139,7 @@ def _is_export_path(name: str) -> bool:
     return (
         0 < len(parts) <= 3
         and all(is_safe_name(part) for part in parts)
-        and name.endswith((".html", ".css", ".js", ".svg"))
+        and name.endswith((".html", ".css", ".js", ".svg", ".png"))
     )
 
 
@@ -173,10 +173,10 @@ def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "exported_at": exported_at,
-        "league": _league_data(reader),
-        "standings": _standings_data(reader),
+        "league": build_league_data(reader),
+        "standings": list_standings_data(reader),
         "ratings": _ratings_data(reader),
-        "matches": [_match_data(reader.queries.view_match(one)) for one in reader.state.schedule.pairings],
+        "matches": [build_match_data(reader.queries.view_match(one)) for one in reader.state.schedule.pairings],
         "agents": _agents_data(reader),
         "rounds": [
             {"round_id": one.round_id, "title": one.title, "stage": one.stage, "byes": dict(one.byes)}
@@ -220,7 +220,8 @@ def _models_data(reader: LeagueReader) -> list[dict[str, Any]]:
     ]
 
 
-def _league_data(reader: LeagueReader) -> dict[str, Any]:
+def build_league_data(reader: LeagueReader) -> dict[str, Any]:
+    """What a document tells of the league as a whole."""
     season = reader.state
     league = season.config
     return {
@@ -238,7 +239,8 @@ def _league_data(reader: LeagueReader) -> dict[str, Any]:
     }
 
 
-def _standings_data(reader: LeagueReader) -> list[dict[str, Any]]:
+def list_standings_data(reader: LeagueReader) -> list[dict[str, Any]]:
+    """The rows of the standings, as a viewer may see them."""
     table = reader.state.standings_table
     return [
         {**row.to_json_with_tiebreaks(), "technical_losses": table.get_tally(row.player_id).technical_losses}
@@ -246,7 +248,8 @@ def _standings_data(reader: LeagueReader) -> list[dict[str, Any]]:
     ]
 
 
-def _match_data(match: MatchView) -> dict[str, Any]:
+def build_match_data(match: MatchView) -> dict[str, Any]:
+    """What a document tells of one match."""
     result = match.result
     return {
         "match_id": match.match_id,

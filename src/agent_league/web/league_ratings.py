@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent_league.formats.base import Format
-from agent_league.games.registry import seats_differ
+from agent_league.games.registry import find_game_title, seats_differ
 from agent_league.league.ladder_ratings import LadderRatingInput
 from agent_league.league.ladder_record import LadderRecord
 from agent_league.league.state import LeaguePhase, LeagueState
@@ -72,6 +72,7 @@ class RatingInput:
             seats_differ=[self.game] if seats_differ(self.game) else [],
             is_paired_by_results=not self.format.is_fixed,
             trial=TrialTournament(len(self.player_ids), self.format, self.scoring, self.tiebreakers, drawn, self.game),
+            title_game=find_game_title,
         )
 
 

@@ -3,8 +3,9 @@
 `LeagueHistory` records from its events what pages show of the past: ranks after each round, recent results, news.
 """
 
+import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,9 @@ import orjson
 from agent_league.agent.metrics import AgentMetrics
 from agent_league.clock import Clock, SystemClock
 from agent_league.config.models import LeagueConfig, SystemConfig
+from agent_league.errors import Refusal
+from agent_league.http.carrier import RequestRejected
+from agent_league.league.live_positions import LivePositions
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.resume import translate_damage
 from agent_league.league.state import EventListener, LeaguePhase, LeagueState
@@ -35,12 +39,16 @@ from agent_league.model.events import (
     PauseChanged,
     RegistrationRefused,
     RoundCompleted,
+    RoundStarted,
     StoreChanged,
 )
+from agent_league.model.looks import NO_LOOK, PlayerLook
 from agent_league.model.results import MatchResult
 from agent_league.storage.base import SavedSeason
 from agent_league.storage.paths import DataPaths
+from agent_league.text import find_telling_ends
 from agent_league.web.league_ratings import LeagueRatings, make_ladder_report
+from agent_league.web.rating_history import RatingHistory
 
 if TYPE_CHECKING:
     from agent_league.ratings.report import RatingReport
@@ -52,6 +60,8 @@ FORM_LENGTH = 5
 """Number of a player's latest results that are shown as its form."""
 MIN_RESULTS_FOR_ESTIMATE = 5
 """Results needed before the remaining time is estimated."""
+SAVED_SECONDS = 20.0
+"""How long what is to be shown waits until it is saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +97,8 @@ class LeagueHistory:
         """Latest news items, newest last."""
         self.recent_results: dict[str, deque[MatchResult]] = {}
         """Latest results of each player, newest last."""
+        self.round_times: dict[int, tuple[datetime | None, datetime | None]] = {}
+        """When each round began and ended, as far as this process has seen it."""
         self.started_at: datetime | None = None
         self.ended_at: datetime | None = None
         self.store_problem = ""
@@ -136,6 +148,7 @@ class LeagueHistory:
     def _note(self, event: Event) -> None:
         self.version += 1
         now = self._clock.now()
+        self._note_round_time(now, event)
         match event:
             case MatchAssigned():
                 return
@@ -167,6 +180,13 @@ class LeagueHistory:
             case _:
                 pass
         self._add_news(now, event)
+
+    def _note_round_time(self, now: datetime, event: Event) -> None:
+        match event:
+            case RoundStarted():
+                self.round_times[event.round.round_id] = (now, None)
+            case RoundCompleted():
+                self.round_times[event.round_id] = (self.round_times.get(event.round_id, (None, None))[0], now)
 
     def _record_pause(self, now: datetime, *, is_paused: bool) -> None:
         """Exclude the time of a pause from the pace of play."""
@@ -241,8 +261,9 @@ class LeagueReader:
         seats: BrowserSeatOffer | None = None,
         paths: DataPaths | None = None,
         wait_until_saved: Callable[[], Awaitable[None]] | None = None,
+        live_positions: LivePositions | None = None,
     ) -> None:
-        """Give a running manager's `meter`, `invitation` and `seats`; a league read from the store has none of them.
+        """Give what a running manager has; a league read from the store has no `meter`, `seats`, `live_positions`, ...
 
         `wait_until_saved` waits until all that can be read at the moment is in the store.
         """
@@ -254,8 +275,10 @@ class LeagueReader:
         self.meter = meter
         self.join_instructions = invitation
         self.seat_offer = seats
-        self.wait_until_saved = wait_until_saved or _do_nothing
+        self._wait_until_saved = wait_until_saved or _do_nothing
+        self.live_positions = live_positions
         self.ratings = LeagueRatings(season.unmasked, chronicle.note_change)
+        self.rating_history = RatingHistory()
 
     def seen_by(self, viewer: Viewer) -> "LeagueReader":
         """Return a reader of the same league as a viewer may see it; it shares the history and the ratings."""
@@ -263,6 +286,19 @@ class LeagueReader:
         other.state = mask_state(self.state.unmasked, viewer)
         other.queries = LeagueQueries(other.state)
         return other
+
+    async def wait_until_saved(self) -> None:
+        """Wait until all that can be read at the moment is in the store, unless that hangs or fails for now.
+
+        What was shown must not be undone if the server is lost. Raises RequestRejected if it can't be saved any more.
+        """
+        try:
+            async with asyncio.timeout(SAVED_SECONDS):
+                await self._wait_until_saved()
+        except TimeoutError:
+            return  # a store that hangs
+        except Refusal:
+            raise RequestRejected(503, "This league has stopped here; try again in a moment.") from None
 
     @property
     def title(self) -> str:
@@ -306,6 +342,17 @@ class LeagueReader:
     def player_names(self) -> dict[str, str]:
         """Player id -> display name."""
         return {player_id: player.display_name for player_id, player in self.state.roster.players().items()}
+
+    @property
+    def telling_ends(self) -> Mapping[str, int]:
+        """Display name -> where it begins to differ from another one that begins like it; others are left out."""
+        return find_telling_ends(tuple(self.player_names.values()))
+
+    @property
+    def looks(self) -> Mapping[str, PlayerLook]:
+        """Display name -> the look that the player has told; others are left out."""
+        players = self.state.roster.players().values()
+        return {player.display_name: player.look for player in players if player.look != NO_LOOK}
 
 
 def read_saved_league(

@@ -51,6 +51,7 @@ _MANAGER = frozenset({Role.LEAGUE_MANAGER})
 _REFEREE = frozenset({Role.REFEREE})
 _PLAYER = frozenset({Role.PLAYER})
 _AGENT = ("agent_id", "role")
+_MODEL = ("agent_id",)
 _gauge = partial(MetricDefinition, MetricType.GAUGE)
 _counter = partial(MetricDefinition, MetricType.COUNTER)
 _histogram = partial(MetricDefinition, MetricType.HISTOGRAM)
@@ -72,6 +73,11 @@ METRICS = (
     _gauge("agent_latency_seconds", "How soon an agent answers the manager, smoothed.", _AGENT, _MANAGER),
     _counter("agent_unanswered", "The manager's calls that an agent left unanswered.", _AGENT, _MANAGER),
     _gauge("agent_failures_in_a_row", "What is counted for an agent's suspension.", _AGENT, _MANAGER),
+    _counter("model_moves", "Moves of a player with a language model.", ("agent_id", "by"), _MANAGER),
+    _counter("model_tokens", "Tokens of its language model, as it says.", ("agent_id", "kind"), _MANAGER),
+    _counter("model_cost_dollars", "What its language model cost, as it says and as far as known.", _MODEL, _MANAGER),
+    _counter("model_answer_seconds", "How long its answers took together, as referees measured.", _MODEL, _MANAGER),
+    _counter("model_useless_answers", "Answers that named no legal move or came late.", ("agent_id", "how"), _MANAGER),
     _gauge("listeners", "Pages and programs that follow the league live.", (), _MANAGER),
     _gauge("matches_running", "Matches that the referee plays.", (), _REFEREE),
     _counter("matches_refereed", "Matches that the referee has judged.", ("outcome", "ending"), _REFEREE),

@@ -62,7 +62,9 @@ class Page:
     complete_data: Callable[[PageData], PageData] = _return_unchanged
     """Complete the data with what takes longer, such as reading files. Runs in a thread."""
     title: str = ""
-    """Its name in the menu; empty: not in the menu."""
+    """Its name among the pages of its section; empty: it is not listed there."""
+    section: str = ""
+    """The section of the site to which it belongs, by its name in `pages.MENU`; empty: to none."""
     list_keys: Callable[[LeagueReader], Iterable[str]] = _list_single_key
     """List all current keys."""
     is_settled: Callable[[LeagueReader, str], bool] = _is_never_settled

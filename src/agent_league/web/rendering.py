@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from agent_league.clock import format_duration
+from agent_league.games.registry import find_game_title
 from agent_league.games.view import format_amount, format_signed_amount
+from agent_league.model.looks import NO_LOOK
 from agent_league.model.result_words import format_count
 from agent_league.model.tables import SHORT_HEADINGS, format_tiebreak
 from agent_league.text import to_printable
 from agent_league.version import __version__
+from agent_league.web.avatars import draw_avatar, find_hue
 from agent_league.web.page_cache import ServedContent, encode_content
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from jinja2.runtime import Context
     from markupsafe import Markup
 
 
@@ -31,6 +35,8 @@ class Site(Protocol):
 
     @property
     def is_live(self) -> bool: ...
+    @property
+    def origin(self) -> str: ...
     def to(self, path: str) -> str: ...
     def asset(self, name: str) -> str: ...
     def __hash__(self) -> int: ...
@@ -48,6 +54,8 @@ class LiveSite:
     """Notice at the top of every page of a site that isn't live."""
     is_live: bool = True
     """False for pages of a season of the archive, which nothing changes any more."""
+    origin: str = ""
+    """Scheme and host at which others reach the pages, for what they show of a shared link; empty: not known."""
 
     def to(self, path: str) -> str:
         return f"{self.base}/{quote(path)}"
@@ -65,6 +73,7 @@ class FileSite:
     """Notice at the top of every page if the league isn't over."""
     index: str = ""
     is_live: bool = False
+    origin: str = ""
 
     def to(self, path: str) -> str:
         return f"{'../' * self.depth}{quote(page_file(path))}"
@@ -97,6 +106,9 @@ RIGHT_TO_LEFT = re.compile(f"{_RIGHT_TO_LEFT}(?: +{_RIGHT_TO_LEFT})*")
 """Runs of words in a right-to-left script."""
 
 
+CODE = re.compile(r"`([^`\n]+)`")
+
+
 def render(template: str, site: Site, told: Mapping[str, Any]) -> str:
     """Render a template, of a page or of a part of one."""
     return _build_environment().get_template(template).render(site=site, **told)
@@ -104,7 +116,7 @@ def render(template: str, site: Site, told: Mapping[str, Any]) -> str:
 
 @cache
 def _build_environment() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - not needed until a page is requested
+    from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context  # noqa: PLC0415 - not needed until a page is requested
 
     made = Environment(
         loader=PackageLoader("agent_league.web"),
@@ -115,15 +127,25 @@ def _build_environment() -> "Environment":
         lstrip_blocks=True,
     )
     made.globals["version"] = __version__
+    made.globals["avatar"] = pass_context(draw_shown_avatar)
+    made.globals["hue"] = find_hue
+    made.filters["game_title"] = find_game_title
     made.filters["amount"] = format_amount
     made.filters["signed_amount"] = format_signed_amount
     made.filters["counted"] = format_count
     made.filters["tiebreak"] = format_tiebreak
     made.filters["short_heading"] = lambda title: SHORT_HEADINGS.get(title, title)
     made.filters["duration"] = format_duration
+    made.filters["moment"] = mark_moment
+    made.filters["coded"] = mark_code
     made.filters["isolated"] = isolate_right_to_left
     made.filters["ms"] = lambda milliseconds: format_duration(milliseconds / 1000)
     return made
+
+
+def draw_shown_avatar(context: "Context", name: str) -> "Markup":
+    """Draw the avatar of the player of this name, with the look that the page's `looks` have for it."""
+    return draw_avatar(name, context.get("looks", {}).get(name, NO_LOOK))
 
 
 def show_hidden_characters(value: Any) -> Any:
@@ -131,6 +153,22 @@ def show_hidden_characters(value: Any) -> Any:
     if type(value) is not str or value.replace("\n", "").replace("\t", "").isprintable():
         return value
     return "\n".join("\t".join(map(to_printable, line.split("\t"))) for line in value.split("\n"))
+
+
+def mark_moment(moment: str) -> "Markup":
+    """Mark a time of a message as such, in UTC: a script shows it by the reader's own clock, with its zone."""
+    from markupsafe import Markup  # noqa: PLC0415 - comes with the templates
+
+    return Markup('<time datetime="{0}" data-moment>{1} UTC</time>').format(
+        moment, moment.replace("T", " ").rstrip("Z")
+    )
+
+
+def mark_code(sentence: str) -> "Markup":
+    """Escape a sentence for HTML; what stands between backticks in it is marked as code, as in Markdown."""
+    from markupsafe import Markup, escape  # noqa: PLC0415 - comes with the templates
+
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(show_hidden_characters(sentence)))))  # noqa: S704 - escaped, and our own tag
 
 
 def isolate_right_to_left(sentence: str) -> "Markup":

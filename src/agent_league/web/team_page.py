@@ -3,7 +3,6 @@
 Shows the team its own agent: how it stands, its matches, what went wrong, its versions, and how to connect.
 """
 
-import asyncio
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -33,7 +32,7 @@ from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.news_stream import NewsStream
 from agent_league.web.organiser.forms import read_form
 from agent_league.web.page import Page
-from agent_league.web.pages import read_page_data, render_notice, render_page
+from agent_league.web.pages import read_page_data, render_notice, render_saved_page
 from agent_league.web.pages.agents import read_ladder_player
 from agent_league.web.rendering import Site
 from agent_league.web.team_sessions import TeamSessions
@@ -120,7 +119,7 @@ class TeamPage:
             "notice": self._notices.pop(team.team_id, ""),
             **read_page_data(page, "", self._see(team), self._site),
         }
-        text = await asyncio.to_thread(render_page, page, told, self._site)
+        text = await render_saved_page(page, told, self._reader, self._site)
         return Response(text, 200, {**SECURITY_HEADERS, "cache-control": "no-store"}, HTML_TYPE)
 
     async def _answer_form(self, request: Request, key: str, team: SignUpTeam) -> Response:

@@ -8,10 +8,10 @@ version; per listener only the version of its last message is kept.
 import asyncio
 import zlib
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
@@ -30,6 +30,7 @@ from agent_league.http.event_stream import (
 )
 from agent_league.http.limits import ConnectionLimits
 from agent_league.log import JsonLogger
+from agent_league.model.looks import PlayerLook
 from agent_league.text import MAX_SENTENCE, quote
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.sections import SECTIONS, Section, SectionData
@@ -39,8 +40,6 @@ from agent_league.web.rendering import Site, render
 TICK_SECONDS = 0.25
 REST_FACTOR = 5
 """After a refresh, wait this many times as long as it took."""
-SAVED_SECONDS = 20.0
-"""How long news wait until they are saved: what was shown must not be undone if the server is lost."""
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 HEARTBEAT_MESSAGE = b": still here\nevent: beat\ndata:\n\n"
 """A comment, and an event because scripts don't see comments."""
@@ -59,6 +58,10 @@ class _SectionState:
 
     section: Section
     data: SectionData | None = None
+    looks: Mapping[str, PlayerLook] = field(default_factory=dict)
+    """The looks of players that it is drawn with."""
+    history_version: int = NOTHING_SEEN
+    """Version of the league's history when it was last read."""
     version: int = 0
     """Version of the feed at its last change."""
     read_at: float = 0
@@ -70,6 +73,7 @@ class _FeedListener:
     feed_format: FeedFormat
     is_gzipped: bool
     seen_version: int
+    section_names: frozenset[str]
     wake_event: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -92,10 +96,9 @@ class LiveFeed:
         self._max_listeners = ConnectionLimits().max_connections // 4 if max_listeners is None else max_listeners
         self._event_ids = EventIds()
         self._version = 0
-        self._history_version = NOTHING_SEEN
         self._section_states = [_SectionState(section) for section in SECTIONS]
-        self._messages: dict[tuple[FeedFormat, bool, int], bytes] = {}
-        """Messages of the current version, by format, compression and the version that the listener has seen."""
+        self._messages: dict[tuple[FeedFormat, bool, int, frozenset[str]], bytes] = {}
+        """Messages of the current version, by format, compression, the version that the listener has seen, sections."""
         self._refresh_lock = asyncio.Lock()
         self._listeners: set[_FeedListener] = set()
         self._listeners_by_address: Counter[str] = Counter()
@@ -144,7 +147,8 @@ class LiveFeed:
         if form not in FeedFormat.__members__.values():
             raise HTTPException(400, f"form is {quote(form)}; expected html or json.")
         is_zipped = accepts_gzip(asked.get("accept-encoding", ""))
-        return _FeedListener(FeedFormat(form), is_zipped, self._event_ids.parse_last_id(scope, self._version))
+        seen_version = self._event_ids.parse_last_id(scope, self._version)
+        return _FeedListener(FeedFormat(form), is_zipped, seen_version, _parse_sections(query.get("sections", "")))
 
     def _admit_listener(self, scope: Scope) -> str:
         address = str((scope.get("client") or ("",))[0])
@@ -161,7 +165,7 @@ class LiveFeed:
         yield GZIP_HEADER + _deflate_message(STREAM_START) if listener.is_gzipped else STREAM_START
         heartbeat = _deflate_message(HEARTBEAT_MESSAGE) if listener.is_gzipped else HEARTBEAT_MESSAGE
         while True:
-            if listener.seen_version < self._version:
+            if listener.seen_version < self._find_newest(listener):
                 message, version = await self._build_message(listener)
                 yield message
                 listener.seen_version = version
@@ -186,7 +190,7 @@ class LiveFeed:
             began = now()
             await self._try_refresh()
             for listener in self._listeners:
-                if listener.seen_version < self._version:
+                if listener.seen_version < self._find_newest(listener):
                     listener.wake_event.set()
             await asyncio.sleep(max(self._tick_seconds, REST_FACTOR * (now() - began)))
 
@@ -201,22 +205,19 @@ class LiveFeed:
     async def _refresh_sections(self) -> None:
         """Read the sections that may have changed and encode changed ones in all formats in use.
 
-        Raises Refusal, and shows nothing new, once the league can't be saved any more, as when another server has it.
+        Raises RequestRejected, and shows nothing new, once the league can't be saved any more: another server has it.
         """
         async with self._refresh_lock:
             version, now = self._reader.history.version, asyncio.get_running_loop().time()
-            has_news = version != self._history_version
+            wanted = frozenset[str]().union(*(listener.section_names for listener in self._listeners))
             changed = [
                 state
                 for state in self._section_states
-                if _is_section_due(state, now, has_news=has_news) and self._read_section(state)
+                if state.section.name in wanted and _is_section_due(state, now, version) and self._read_section(state)
             ]
-            self._history_version = version
             if not changed:
                 return
-            with suppress(TimeoutError):  # a store that hangs
-                async with asyncio.timeout(SAVED_SECONDS):
-                    await self._reader.wait_until_saved()
+            await self._reader.wait_until_saved()
             self._version += 1
             self._messages.clear()
             for state in changed:
@@ -228,25 +229,28 @@ class LiveFeed:
     def _read_section(self, state: _SectionState) -> bool:
         """Read a section's data; return whether it changed."""
         state.read_at = asyncio.get_running_loop().time()
-        data = state.section.read_data(self._reader)
-        if data == state.data:
+        version, data = self._reader.history.version, state.section.read_data(self._reader)
+        looks = self._reader.looks
+        state.history_version = version
+        if data == state.data and looks == state.looks:
             return False
-        state.data = data
+        state.data, state.looks = data, looks
         return True
 
     async def _encode_sections(self, form: FeedFormat, states: list[_SectionState]) -> None:
         missing = [state for state in states if form not in state.encoded]
         if missing:
-            told = await asyncio.to_thread(lambda: [_encode_section(form, state, self._site) for state in missing])
+            site, names = self._site, {"ends": self._reader.telling_ends, "looks": self._reader.looks}
+            told = await asyncio.to_thread(lambda: [_encode_section(form, state, site, names) for state in missing])
             for state, text in zip(missing, told, strict=True):
                 state.encoded[form] = text
 
     async def _build_message(self, listener: _FeedListener) -> tuple[bytes, int]:
         """Return the message with everything the listener hasn't seen, and its version."""
         async with self._refresh_lock:
-            wanted = (listener.feed_format, listener.is_gzipped, listener.seen_version)
+            wanted = (listener.feed_format, listener.is_gzipped, listener.seen_version, listener.section_names)
             if wanted not in self._messages:
-                news = [state for state in self._section_states if state.version > listener.seen_version]
+                news = [state for state in self._list_states(listener) if state.version > listener.seen_version]
                 await self._encode_sections(listener.feed_format, news)
                 parts = b",".join(
                     b'"%b":%b' % (state.section.name.encode(), state.encoded[listener.feed_format]) for state in news
@@ -255,18 +259,37 @@ class LiveFeed:
                 self._messages[wanted] = _deflate_message(message) if listener.is_gzipped else message
             return self._messages[wanted], self._version
 
+    def _list_states(self, listener: _FeedListener) -> list[_SectionState]:
+        return [state for state in self._section_states if state.section.name in listener.section_names]
 
-def _is_section_due(state: _SectionState, now: float, *, has_news: bool) -> bool:
+    def _find_newest(self, listener: _FeedListener) -> int:
+        """The version at which one of the listener's sections changed last."""
+        return max(state.version for state in self._list_states(listener))
+
+
+def _parse_sections(asked: str) -> frozenset[str]:
+    """Parse the names of the sections that a listener asks for; those that everybody gets if it names none."""
+    if not asked:
+        return frozenset(section.name for section in SECTIONS if not section.is_on_demand)
+    names = frozenset(asked.split(","))
+    if unknown := names - {section.name for section in SECTIONS}:
+        known = ", ".join(section.name for section in SECTIONS)
+        raise HTTPException(400, f"sections has {quote(min(unknown))}; expected some of {known}, with commas.")
+    return names
+
+
+def _is_section_due(state: _SectionState, now: float, history_version: int) -> bool:
     if state.data is None:
         return True
     rest = state.section.refresh_seconds
-    return has_news if rest is None else now - state.read_at >= rest
+    return state.history_version != history_version if rest is None else now - state.read_at >= rest
 
 
-def _encode_section(form: FeedFormat, state: _SectionState, site: Site) -> bytes:
+def _encode_section(form: FeedFormat, state: _SectionState, site: Site, names: Mapping[str, Any]) -> bytes:
+    """Encode a section; `names` is what its template has to know of players' names."""
     if form is FeedFormat.JSON:
         return orjson.dumps(state.data)
-    return orjson.dumps(render(state.section.template, site, {"part": state.data}))
+    return orjson.dumps(render(state.section.template, site, {"part": state.data, **names}))
 
 
 def _deflate_message(message: bytes) -> bytes:

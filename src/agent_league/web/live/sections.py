@@ -22,13 +22,26 @@ from agent_league.model.event_words import EventSentence, describe_event
 from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import ResultLabel, label_result
 from agent_league.model.results import list_champions
-from agent_league.model.tables import CUT_BY_SEED, TIEBREAKER_TITLES, list_shown_tiebreakers
+from agent_league.model.tables import (
+    CUT_BY_SEED,
+    TIEBREAKER_TITLES,
+    describe_model_usage,
+    list_shown_tiebreakers,
+)
 from agent_league.ratings.rating_words import format_games_to_separate, format_group, format_likelihood, format_rating
 from agent_league.ratings.tables import Rating
 from agent_league.text import capitalise
-from agent_league.web.agents import read_agent_status
+from agent_league.web.agents import (
+    describe_protocol,
+    describe_state,
+    find_state_kind,
+    read_latency_ms,
+    shows_operators_figures,
+)
 from agent_league.web.bracket_drawing import draw_bracket
 from agent_league.web.league_reader import LeagueHistory, LeagueReader
+from agent_league.web.live.boards import read_boards
+from agent_league.web.live.honours import read_honours
 
 SectionData = dict[str, Any]
 SHOWN_NEWS = 40
@@ -48,6 +61,8 @@ class Section:
     template: str
     refresh_seconds: float | None = None
     """Read the section this often; None: only after events of the league."""
+    is_on_demand: bool = False
+    """Whether only those get it who ask for it by its name."""
 
 
 def read_progress(reader: LeagueReader) -> SectionData:
@@ -89,6 +104,7 @@ def read_progress(reader: LeagueReader) -> SectionData:
         "stage": season.describe_progress(reader.current_round),
         "has_bracket": has_stage_of(season.format, BracketFormat),
         "has_groups": has_stage_of(season.format, Groups),
+        "takes_people": reader.seat_offer is not None,
         "trouble": chronicle.store_problem,
         "pause_reason": season.pause_reason,
         "reruns": [pairing.match_id for pairing in season.list_open_reruns()],
@@ -246,6 +262,15 @@ def read_feed(reader: LeagueReader) -> SectionData:
     return {"items": items}
 
 
+def read_models(reader: LeagueReader) -> SectionData:
+    """Read what the players' language models used so far; empty if there are none, or names are hidden."""
+    used = {} if reader.state.hides_names else reader.state.collect_model_usage()
+    return {
+        "sentence": describe_model_usage(used.values()),
+        "rows": [{"player_id": player_id, **one.to_json()} for player_id, one in used.items()],
+    }
+
+
 def _label_path(sentence: EventSentence, players: Mapping[str, str]) -> str:
     """Return the page to which a sentence's label links; empty for a sentence without a label."""
     if sentence.match_id:
@@ -255,9 +280,21 @@ def _label_path(sentence: EventSentence, players: Mapping[str, str]) -> str:
 
 def read_agents(reader: LeagueReader) -> SectionData:
     """Read all agents and how well they answer: first those with problems, then referees, then players."""
-    in_hand = reader.state.count_running_matches() if reader.state.phase is LeaguePhase.RUNNING else {}
-    members = sorted(reader.state.roster, key=_agent_sort_key)
-    return {"rows": [_read_agent(reader, member, in_hand.get(member.agent_id, 0)) for member in members]}
+    state = reader.state
+    in_hand = state.count_running_matches() if state.phase is LeaguePhase.RUNNING else {}
+    noted = state.collect_deviations()
+    members = sorted(state.roster, key=_agent_sort_key)
+    if not shows_operators_figures(reader):
+        return {"has_figures": False, "rows": [_read_agent(member) for member in members]}
+    rows = [
+        {
+            **_read_agent(member),
+            **_read_figures(reader, member, in_hand.get(member.agent_id, 0)),
+            "tolerated": len(noted.get(member.agent_id, ())),
+        }
+        for member in members
+    ]
+    return {"has_figures": True, "rows": rows}
 
 
 def _agent_sort_key(member: Member) -> tuple[bool, bool, tuple[int, str]]:
@@ -322,20 +359,27 @@ def _read_match(match: MatchView) -> SectionData:
     }
 
 
-def _read_agent(reader: LeagueReader, member: Member, in_hand: int) -> SectionData:
-    state = read_agent_status(reader, member)
+def _read_agent(member: Member) -> SectionData:
     return {
         "agent_id": member.agent_id,
         "role": str(member.role),
         "display_name": member.agent.display_name,
         "state": str(member.state),
-        "state_words": state.words,
-        "state_kind": state.kind,
+        "state_words": describe_state(member),
+        "state_kind": find_state_kind(member),
         "is_barred": member.is_barred,
         "is_reachable": member.is_reachable,
-        "latency_ms": None if state.latency_ms is None else _round_latency(state.latency_ms),
-        "failures": state.failures,
+    }
+
+
+def _read_figures(reader: LeagueReader, member: Member, in_hand: int) -> SectionData:
+    """Read how well an agent answers."""
+    latency = read_latency_ms(reader, member)
+    return {
+        "latency_ms": None if latency is None else _round_latency(latency),
+        "failures": member.breaker.failure_count,
         "in_hand": None if member.role is Role.PLAYER else in_hand,
+        "protocol": describe_protocol(member),
     }
 
 
@@ -346,12 +390,16 @@ def _round_latency(milliseconds: float) -> float:
 
 SECTIONS = (
     Section("progress", read_progress, "_progress.html"),
+    Section("honours", read_honours, "_honours.html"),
+    Section("boards", read_boards, "_boards.html", refresh_seconds=0.5, is_on_demand=True),
     Section("standings", read_standings, "_standings.html"),
     Section("ratings", read_ratings, "_ratings.html"),
     Section("round", read_round, "_round.html"),
     Section("ladder", read_ladder, "_ladder.html", refresh_seconds=2),
     Section("bracket", read_bracket, "_bracket.html"),
     Section("groups", read_groups, "_groups.html"),
+    Section("table", read_standings, "_table.html", is_on_demand=True),
     Section("feed", read_feed, "_feed.html"),
+    Section("models", read_models, "_models.html"),
     Section("agents", read_agents, "_agents.html", refresh_seconds=2),
 )

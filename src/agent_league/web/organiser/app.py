@@ -31,7 +31,7 @@ from agent_league.web.organiser.page import read_organiser_data
 from agent_league.web.organiser.sessions import OrganiserSession, OrganiserSessions, is_csrf_token
 from agent_league.web.organiser.sign_in import PRIVATE_HEADERS
 from agent_league.web.page import Page
-from agent_league.web.pages import read_page_data, render_page
+from agent_league.web.pages import read_page_data, render_notice, render_saved_page
 from agent_league.web.rendering import Site
 
 ORGANISER_PATH = "organiser"
@@ -66,7 +66,10 @@ class OrganisedLeague(Protocol):
 
 
 class OrganiserApp:
-    """ASGI application of `/organiser`, a path app of the league's agent app."""
+    """ASGI application of `/organiser`, a path app of the league's agent app.
+
+    A person who may not read a page is told so by a page, a program by the sentence alone.
+    """
 
     def __init__(
         self,
@@ -91,7 +94,14 @@ class OrganiserApp:
         if scope["type"] != "http":
             raise RequestRejected(404, "there is nothing to connect to here")
         path = scope["path"].removeprefix(f"/{ORGANISER_PATH}").strip("/")
-        response = await self._answer(Request(scope, receive), path)
+        request = Request(scope, receive)
+        try:
+            response = await self._answer(request, path)
+        except RequestRejected as error:
+            if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
+                raise
+            notice = render_notice("Organiser", capitalise(error.sentence), self._reader, self._site)
+            response = Response(notice, error.status, PRIVATE_HEADERS, HTML_TYPE)
         await response(scope, receive, send)
 
     async def close(self) -> None:
@@ -213,5 +223,5 @@ class OrganiserApp:
     async def _render(self, page: Page, session: OrganiserSession, flash: _Flash, told: Mapping[str, Any]) -> Response:
         said = {"session": session, "said": flash.said, "is_refused": flash.is_refused}
         data = {**read_page_data(page, "", self._reader, self._site), **said, **told}
-        text = await asyncio.to_thread(render_page, page, data, self._site)
+        text = await render_saved_page(page, data, self._reader, self._site)
         return Response(text, 200, PRIVATE_HEADERS, HTML_TYPE)

@@ -12,7 +12,7 @@ from agent_league.league.times_view import view_times
 from agent_league.model.agents import Role
 from agent_league.model.audit import OrganiserAction, describe_action
 from agent_league.storage.access import TeamRow
-from agent_league.web.agents import describe_age, describe_state, read_last_seen
+from agent_league.web.agents import describe_age, describe_state, read_last_seen, read_latency_ms
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.organiser.times_form import read_times_fields
 from agent_league.web.pages.audit import build_audit_line
@@ -86,8 +86,9 @@ def _list_plain_actions(reader: LeagueReader) -> list[OrganiserAction]:
 def _list_agents(reader: LeagueReader, teams: Sequence[TeamRow]) -> list[dict[str, Any]]:
     """List all agents, those that need attention first."""
     by_team = {row.team_id: row for row in teams if row.role == "player"}
+    running = reader.state.count_running_matches()
     agents = [
-        _build_agent(reader, member, by_team.get(member.team_id or ""))
+        _build_agent(reader, member, by_team.get(member.team_id or ""), running)
         for role in (Role.PLAYER, Role.REFEREE)
         for member in reader.state.roster.list_members(role)
     ]
@@ -107,7 +108,9 @@ def _describe_missing(reader: LeagueReader, teams: Sequence[TeamRow]) -> str:
     return describe_missing_teams(missing) if missing else ""
 
 
-def _build_agent(reader: LeagueReader, member: Member, team: TeamRow | None) -> dict[str, Any]:
+def _build_agent(
+    reader: LeagueReader, member: Member, team: TeamRow | None, running: Mapping[str, int]
+) -> dict[str, Any]:
     now = reader.history.now()
     state = reader.state
     tally = state.standings_table.get_tally(member.agent_id) if member.role is Role.PLAYER else None
@@ -125,6 +128,8 @@ def _build_agent(reader: LeagueReader, member: Member, team: TeamRow | None) -> 
         "is_ready": member.is_reachable and not member.is_suspended,
         "last_seen": describe_age(read_last_seen(reader, member), now),
         "failures": member.breaker.failure_count,
+        "latency_ms": read_latency_ms(reader, member),
+        "running": running.get(member.agent_id, 0) if member.role is Role.REFEREE else None,
         "technical": tally.technical_losses if tally else 0,
         "check": _describe_check(reader, member),
     }

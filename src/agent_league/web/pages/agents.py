@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from agent_league.league.ladder_view import LadderView
@@ -15,36 +14,52 @@ from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import ABORTED
 from agent_league.model.results import MatchResult, Outcome, StandingsRow
 from agent_league.model.schedule import LeagueRound
+from agent_league.storage.match_segments import find_match_size
 from agent_league.storage.paths import DataPaths
 from agent_league.text import capitalise
-from agent_league.web.agents import describe_protocol, read_agent_status
+from agent_league.web.agents import describe_protocol, read_agent_status, shows_operators_figures
+from agent_league.web.league_ratings import RatingInput
 from agent_league.web.league_reader import LeagueReader, RoundRank
 from agent_league.web.page import Page, PageData, PageNotFound, build_not_found
 from agent_league.web.player.charts import ChartAxes, ChartLine, draw_line_chart
-from agent_league.web.player.statistics import FiledMatch, analyse_habits, read_opponent_notes, summarise_answers
+from agent_league.web.player.statistics import (
+    FiledMatch,
+    ResultRecord,
+    analyse_habits,
+    read_opponent_notes,
+    summarise_answers,
+)
+from agent_league.web.rating_history import RatingHistory, RoundRating
 
 
 def read_players_data(reader: LeagueReader, _: str) -> PageData:
     season = reader.state
     members = {member.agent_id: member for member in season.roster.list_members(Role.PLAYER)}
-    noted = season.collect_deviations()
+    models = {} if season.hides_names else season.collect_model_usage()
     return {
+        "has_started": season.phase is not LeaguePhase.REGISTRATION,
         "players": [
             {
                 **_build_player(reader, row, members[row.player_id]),
                 "technical": season.standings_table.get_tally(row.player_id).technical_losses,
-                "tolerated": noted.get(row.player_id, ()),
+                "model": models[row.player_id].model if row.player_id in models else "",
             }
             for row in season.standings()
-        ]
+        ],
     }
 
 
 def _build_player(reader: LeagueReader, row: StandingsRow, member: Member) -> dict[str, Any]:
-    return {"row": row, "state": read_agent_status(reader, member), "speech": describe_protocol(member)}
+    return {
+        "row": row,
+        "record": ResultRecord(row.wins, row.draws, row.losses),
+        "state": read_agent_status(reader, member),
+        "is_out": member.is_barred or member.is_suspended,
+        "version": member.agent.version,
+    }
 
 
-PLAYERS_PAGE = Page("players", "players.html", read_players_data, title="Players")
+PLAYERS_PAGE = Page("players", "players.html", read_players_data, title="Players", section="Players")
 
 
 FORM_LENGTH = 10
@@ -76,6 +91,11 @@ def read_player_data(reader: LeagueReader, key: str) -> PageData:
         "state_now": read_agent_status(reader, member),
         "speech": describe_protocol(member),
         "version_told": member.agent.version,
+        "versions": member.versions,
+        "rating_history": reader.rating_history,
+        "rating_input": RatingInput.from_state(season.unmasked) if not season.ladder else None,
+        "rounds_completed": season.unmasked.rounds_completed,
+        "correction_count": len(season.unmasked.audit_log),
         "technical": season.standings_table.get_tally(key).technical_losses,
         "broken_off": sum(match["sign"] is ABORTED for match in finished),
         "tolerated": season.collect_deviations().get(key, ()),
@@ -133,8 +153,12 @@ def complete_player_data(told: PageData) -> PageData:
     finished = [(match["result"], match["referee_id"]) for match in told["matches"] if match["result"]]
     played = _read_match_files(told["paths"], told["league_id"], finished)
     notes = read_opponent_notes(history, told["own_name"], told["league_id"], opponents) if history else []
+    rated = _rate_rounds(told)
     return {
         **told,
+        "rating": rated[-1] if rated else None,
+        "rating_chart": _draw_rating_chart(rated, told["rounds_completed"]),
+        "sides": _count_by_side(told["matches"]),
         "finished": len(finished),
         "answers": summarise_answers(player_id, played),
         "habits": analyse_habits(player_id, played),
@@ -150,17 +174,10 @@ def _read_match_files(
     """Return the finished matches, oldest first; the latest with their files, as far as these exist here."""
     room, found = MOST_BYTES, []
     for at, (result, referee_id) in enumerate(reversed(finished)):
-        room -= _file_size(paths.match_file(league_id, result.match_id))
+        room -= find_match_size(paths.match_file(league_id, result.match_id))
         is_read = room >= 0 and at < MOST_FILES
         found.append(FiledMatch(result, read_match(paths, league_id, result, referee_id).content if is_read else None))
     return found[::-1]
-
-
-def _file_size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:
-        return 0
 
 
 def list_player_keys(reader: LeagueReader) -> list[str]:
@@ -207,13 +224,52 @@ def _list_opponent_records(
 
 
 def _build_opponent_record(row: StandingsRow, matches: list[Mapping[str, Any]]) -> dict[str, Any]:
-    columns = [match["sign"].column for match in matches if match["result"]]
+    is_met = any(match["result"] for match in matches)
     return {
         "opponent": row,
         "matches": matches,
-        "record": "-".join(str(columns.count(column)) for column in "WDL") if columns else "",
-        "points": sum(match["points"] or 0 for match in matches) if columns else None,
+        "record": _count_results(matches) if is_met else None,
+        "points": sum(match["points"] or 0 for match in matches) if is_met else None,
     }
+
+
+def _count_results(matches: Iterable[Mapping[str, Any]]) -> ResultRecord:
+    record = ResultRecord()
+    for match in matches:
+        record.count_result(match["sign"].column)
+    return record
+
+
+def _count_by_side(matches: Sequence[Mapping[str, Any]]) -> dict[str, ResultRecord]:
+    """Count the results on either side; empty before the first."""
+    sides = {side: _count_results(match for match in matches if match["side"] == side) for side in "AB"}
+    return sides if any(record.total for record in sides.values()) else {}
+
+
+def _rate_rounds(told: PageData) -> list[RoundRating]:
+    """Rate the player after the completed rounds; a practice ladder has no rounds."""
+    if told["rating_input"] is None:
+        return []
+    history: RatingHistory = told["rating_history"]
+    rounds, corrections = told["rounds_completed"], told["correction_count"]
+    return history.rate_player(told["player_id"], told["rating_input"], rounds, corrections)
+
+
+def _draw_rating_chart(rated: Sequence[RoundRating], rounds: int) -> Any:
+    """Draw the rating after each round with its interval, beside the league's mean; None before there is one."""
+    if not rated:
+        return None
+    lowest, highest = min(0, *(one.low for one in rated)), max(0, *(one.high for one in rated))
+    axes = ChartAxes("round", "Elo", 1, rounds, lowest, max(highest, lowest + 1))
+    own = ChartLine(
+        [one.elo for one in rated],
+        places=[one.round_id - 1 for one in rated],
+        intervals=[(one.low, one.high) for one in rated],
+    )
+    last = rated[-1]
+    summary = f"{last.elo:+} Elo after round {last.round_id}, with 95% between {last.low:+} and {last.high:+}."
+    mean = ChartLine([0, 0], "other", places=[0, max(rounds - 1, 0)])
+    return draw_line_chart("rating", "Rating after each round", summary, axes, [mean, own])
 
 
 def _draw_points_chart(places: Sequence[RoundRank], leaders: Sequence[RoundRank]) -> Any:
@@ -240,7 +296,14 @@ def _draw_rank_chart(places: Sequence[RoundRank], players: int) -> Any:
     return draw_line_chart("rank", "Rank after each round", summary, axes, [ChartLine(ranks)])
 
 
-PLAYER_PAGE = Page("players/{key}", "player.html", read_player_data, complete_player_data, list_keys=list_player_keys)
+PLAYER_PAGE = Page(
+    "players/{key}",
+    "player.html",
+    read_player_data,
+    complete_player_data,
+    list_keys=list_player_keys,
+    section="Players",
+)
 
 
 def read_referees_data(reader: LeagueReader, _: str) -> PageData:
@@ -257,6 +320,7 @@ def read_referees_data(reader: LeagueReader, _: str) -> PageData:
         else set(),
         "results": dict(season.unmasked.results),
         "waiting": _count_waiting(reader),
+        "shows_figures": shows_operators_figures(reader),
     }
 
 
@@ -303,4 +367,6 @@ def _count_waiting(reader: LeagueReader) -> int:
     return sum(pairing.match_id not in season.assigned_referees for round_ in rounds for pairing in round_.pairings)
 
 
-REFEREES_PAGE = Page("referees", "referees.html", read_referees_data, complete_referees_data, title="Referees")
+REFEREES_PAGE = Page(
+    "referees", "referees.html", read_referees_data, complete_referees_data, title="Referees", section="For organisers"
+)

@@ -28,4 +28,6 @@ def has_audit_entries(reader: LeagueReader) -> bool:
     return bool(reader.state.audit_log)
 
 
-AUDIT_PAGE = Page("audit", "audit.html", read_audit_data, title="Audit log", is_offered=has_audit_entries)
+AUDIT_PAGE = Page(
+    "audit", "audit.html", read_audit_data, title="Audit log", section="For organisers", is_offered=has_audit_entries
+)

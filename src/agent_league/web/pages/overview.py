@@ -1,13 +1,12 @@
-"""The pages of a league as a whole: overview, cross table, schedule and rounds."""
+"""The pages of a league as a whole: overview, bracket, groups, schedule and rounds."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from markupsafe import Markup, escape
-
+from agent_league.clock import format_utc
 from agent_league.formats.bracket import BracketFormat
 from agent_league.formats.groups import Groups
 from agent_league.formats.stage_views import find_stage, has_stage_of
@@ -15,88 +14,42 @@ from agent_league.formats.swiss import Swiss, collect_records
 from agent_league.league.state import LeaguePhase
 from agent_league.league.tournament import counts_byes, describe_format
 from agent_league.model.match_view import MatchView
-from agent_league.model.result_words import RESULT_LABELS, ResultLabel, label_result
-from agent_league.model.results import MatchResult, StandingsRow
-from agent_league.model.schedule import LeagueRound, Schedule
+from agent_league.model.result_words import label_result
+from agent_league.model.results import MatchResult
+from agent_league.model.schedule import LeagueRound, Pairing, Schedule
 from agent_league.text import quote
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.sections import SECTIONS, read_bracket, read_groups
 from agent_league.web.page import Page, PageData, PageNotFound
-from agent_league.web.rendering import Site
+
+OVERVIEW_SECTIONS = ("progress", "honours", "boards", "ladder", "round", "feed", "standings", "models", "ratings")
 
 
 def read_overview_data(reader: LeagueReader, _: str) -> PageData:
-    return {
-        "parts": {section.name: (section.template, section.read_data(reader)) for section in SECTIONS},
-        "league_id": reader.state.league_id,
-    }
+    return {"parts": _read_sections(reader, OVERVIEW_SECTIONS)}
 
 
-OVERVIEW_PAGE = Page("", "overview.html", read_overview_data, title="Overview", shows_ratings=True)
+def _read_sections(reader: LeagueReader, names: Iterable[str]) -> dict[str, tuple[str, PageData]]:
+    """Read sections by name, each with its template."""
+    wanted = {section.name: section for section in SECTIONS}
+    return {name: (wanted[name].template, wanted[name].read_data(reader)) for name in names}
 
 
-MOST_NAMED = 60
-"""Up to this many players each cell gets its own accessible label; larger tables would get too big."""
-SELF_CELL = '<td class="self"></td>'
+OVERVIEW_PAGE = Page("", "overview.html", read_overview_data, title="Overview", section="Overview", shows_ratings=True)
 
 
-@dataclass(frozen=True, slots=True)
-class CrossTable:
-    """The cells of the cross table; links depend on the site on which it is shown."""
-
-    rows: Sequence[StandingsRow]
-    schedule: Schedule
-    results: Mapping[str, MatchResult]
-    assigned_match_ids: Set[str]
-    """Ids of matches that have a referee."""
-
-    def lines(self, site: Site) -> Iterator[tuple[StandingsRow, Markup]]:
-        """Yield each player's row with its rendered cells."""
-        place = {row.player_id: at for at, row in enumerate(self.rows)}
-        cells: list[list[str]] = [[""] * len(place) for _ in place]
-        is_named = len(place) <= MOST_NAMED
-        for pairing in self.schedule.pairings:
-            match_id = pairing.match_id
-            result, is_playing = self.results.get(match_id), match_id in self.assigned_match_ids
-            address = escape(site.to(f"matches/{match_id}"))
-            if not place.keys() >= set(pairing.players):
-                continue  # one of them isn't shown
-            for own, other in (pairing.players, pairing.players[::-1]):
-                sign = label_result(result, own, is_playing=is_playing)
-                name = _cell_label(own, sign, other, match_id) if is_named else ""
-                link = f'<a class="letter {sign.kind}" href="{address}"{name}>{sign.letter}</a>'
-                cells[place[own]][place[other]] += link
-        for at, row in enumerate(self.rows):
-            own_cells = [SELF_CELL if at == column else f"<td>{cell}</td>" for column, cell in enumerate(cells[at])]
-            yield row, Markup("".join(own_cells))  # noqa: S704 - made of escaped addresses, ids and our own words
+def read_agents_data(reader: LeagueReader, _: str) -> PageData:
+    return {"parts": _read_sections(reader, ("progress", "agents", "round")), "league_id": reader.state.league_id}
 
 
-def _cell_label(own: str, sign: ResultLabel, other: str, match_id: str) -> str:
-    """Build a cell's accessible label; it begins with the visible letter, as speech control needs."""
-    return f' aria-label="{sign.letter}: {escape(own)} {sign.verb} {escape(other)}, match {escape(match_id)}"'
-
-
-def read_cross_table_data(reader: LeagueReader, _: str) -> PageData:
-    season = reader.state
-    return {
-        "grid": CrossTable(
-            season.standings(), season.schedule, dict(season.results), frozenset(season.assigned_referees)
-        ),
-        "played": season.matches_played,
-        "total": season.matches_planned,
-        "is_double": season.config.scheduling.format == "double_round_robin",
-        "signs": RESULT_LABELS,
-    }
+AGENTS_PAGE = Page(
+    "agents", "agents.html", read_agents_data, title="Agents", section="For organisers", is_exported=False
+)
 
 
 def has_end(reader: LeagueReader) -> bool:
     """Whether a league is no practice ladder, which has neither a whole schedule nor a whole cross table."""
     return reader.state.ladder is None
-
-
-CROSS_TABLE_PAGE = Page(
-    "cross-table", "cross_table.html", read_cross_table_data, title="Cross table", is_offered=has_end
-)
 
 
 def read_bracket_data(reader: LeagueReader, _: str) -> PageData:
@@ -110,7 +63,9 @@ def has_bracket(reader: LeagueReader) -> bool:
     return has_stage_of(reader.state.format, BracketFormat)
 
 
-BRACKET_PAGE = Page("bracket", "bracket.html", read_bracket_data, title="Bracket", is_offered=has_bracket)
+BRACKET_PAGE = Page(
+    "bracket", "bracket.html", read_bracket_data, title="Bracket", section="Table", is_offered=has_bracket
+)
 
 
 def read_groups_data(reader: LeagueReader, _: str) -> PageData:
@@ -124,7 +79,7 @@ def has_groups(reader: LeagueReader) -> bool:
     return has_stage_of(reader.state.format, Groups)
 
 
-GROUPS_PAGE = Page("groups", "groups.html", read_groups_data, title="Groups", is_offered=has_groups)
+GROUPS_PAGE = Page("groups", "groups.html", read_groups_data, title="Groups", section="Table", is_offered=has_groups)
 
 
 def _build_not_offered(reader: LeagueReader, what: str) -> PageNotFound:
@@ -132,6 +87,10 @@ def _build_not_offered(reader: LeagueReader, what: str) -> PageNotFound:
     return PageNotFound(f"This league has no {what}: it is a {form}. The page Schedule has its rounds.")
 
 
+MOST_PAIRINGS = 450
+"""Up to this many pairings, as 30 players have, are all on the schedule; of more, those of the rounds around now."""
+SCORES = {"W": "1:0", "D": "½:½", "L": "0:1"}
+"""By the column of the standings that counts it, a result from the first player's side."""
 ROUND_STATES = {"COMPLETED": "finished", "RUNNING": "being played", "PENDING": "to come"}
 
 
@@ -142,6 +101,11 @@ def read_schedule_data(reader: LeagueReader, _: str) -> PageData:
     return {
         "schedule": schedule,
         "results": dict(season.results),
+        "assigned": frozenset(season.assigned_referees),
+        "current": max(reader.current_round, 1),
+        "round_times": dict(reader.history.round_times),
+        "time_plan": season.times.plan,
+        "round_count": season.times.round_count,
         "planned": season.matches_planned,
         "played": season.matches_played,
         "states": {round_.round_id: _round_state(reader, round_) for round_ in schedule.rounds},
@@ -154,12 +118,55 @@ def read_schedule_data(reader: LeagueReader, _: str) -> PageData:
 
 
 def complete_schedule_data(told: PageData) -> PageData:
-    """Count the outcomes of the matches of each round."""
+    """Count the outcomes of the matches of each round, find its times, and list the pairings that are shown."""
     schedule, results = told["schedule"], told["results"]
+    rounds = [
+        {
+            **_summarise_round(round_, results, told["states"][round_.round_id]),
+            "when": _find_round_time(told, round_.round_id),
+        }
+        for round_ in schedule.rounds
+    ]
+    shown = _choose_shown_rounds(schedule.rounds, told["current"])
     return {
         **told,
         "matches": told["planned"] or len(schedule.pairings),
-        "rounds": [_summarise_round(round_, results, told["states"][round_.round_id]) for round_ in schedule.rounds],
+        "rounds": rounds,
+        "has_times": any(round_["when"] for round_ in rounds),
+        "cards": [
+            {**rounds[round_.round_id - 1], "pairings": [_tell_pairing(told, pairing) for pairing in round_.pairings]}
+            for round_ in shown
+        ],
+    }
+
+
+def _choose_shown_rounds(rounds: Sequence[LeagueRound], current: int) -> Sequence[LeagueRound]:
+    """Choose the rounds whose pairings are shown: all, or of many the one before, the current and the next."""
+    if sum(len(round_.pairings) for round_ in rounds) <= MOST_PAIRINGS:
+        return rounds
+    return [round_ for round_ in rounds if abs(round_.round_id - current) <= 1]
+
+
+def _find_round_time(told: PageData, round_id: int) -> dict[str, str] | None:
+    """Say when a round began, or when it is to begin by the league's times; None if neither is known."""
+    began, ended = told["round_times"].get(round_id, (None, None))
+    if began or ended:
+        return {"word": "began" if began else "ended", "at": format_utc(began or ended)}
+    plan, count = told["time_plan"], told["round_count"]
+    planned = count.find_planned_time(plan, round_id) if plan.round_times and count else None
+    return {"word": "planned", "at": format_utc(planned)} if planned else None
+
+
+def _tell_pairing(told: PageData, pairing: Pairing) -> dict[str, Any]:
+    names, result = told["names"], told["results"].get(pairing.match_id)
+    sign = label_result(result, pairing.player_a, is_playing=pairing.match_id in told["assigned"])
+    return {
+        "match_id": pairing.match_id,
+        "names": [names.get(player_id, player_id) for player_id in pairing.players],
+        "winner": pairing.players.index(result.winner) if result and result.winner in pairing.players else None,
+        "score": SCORES.get(sign.column, sign.letter),
+        "kind": sign.kind,
+        "word": sign.word,
     }
 
 
@@ -248,6 +255,12 @@ def _summarise_round(round_: LeagueRound, results: Mapping[str, MatchResult], st
 
 
 SCHEDULE_PAGE = Page(
-    "schedule", "schedule.html", read_schedule_data, complete_schedule_data, title="Schedule", is_offered=has_end
+    "schedule",
+    "schedule.html",
+    read_schedule_data,
+    complete_schedule_data,
+    title="Schedule",
+    section="Matches",
+    is_offered=has_end,
 )
-ROUND_PAGE = Page("rounds/{key}", "round.html", read_round_data, list_keys=list_round_keys)
+ROUND_PAGE = Page("rounds/{key}", "round.html", read_round_data, list_keys=list_round_keys, section="Matches")

@@ -8,7 +8,7 @@ from agent_league.config import ConfigLoader
 from agent_league.config.models import TimeoutConfig
 from agent_league.errors import ConfigError, ErrorCode, JsonRpcErrorCode
 from agent_league.games.base import BadParameters
-from agent_league.games.registry import Game, UnknownGame, load_game, load_playable_game
+from agent_league.games.registry import Game, UnknownGame, find_game_title, load_game, load_playable_game
 from agent_league.league.state import LeaguePhase
 from agent_league.league.tournament import describe_format
 from agent_league.players.descriptions import rules_for_people
@@ -19,7 +19,8 @@ from agent_league.text import to_printable
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page, PageData, build_not_found
 from agent_league.web.play.seats import LONGEST_NAME
-from agent_league.web.protocol.messages import describe_message, mark_code, summarise_messages
+from agent_league.web.protocol.messages import describe_message, summarise_messages
+from agent_league.web.rendering import mark_code
 
 NO_DESCRIPTION = (
     "This game brings no description of its own. Each question says what the seat may see and which moves are legal."
@@ -67,7 +68,7 @@ def _describe_rules(game: Game) -> dict[str, Any]:
     words = game.how_to_play.strip() or NO_DESCRIPTION
     summary, _, rest = words.partition("\n\n")
     return {
-        "title": game.title or game.game_type,
+        "title": find_game_title(game.game_type),
         "summary": summary,
         "paragraphs": [part for part in rest.split("\n\n") if part.strip()],
         "method": game.wire.method,
@@ -77,7 +78,7 @@ def _describe_rules(game: Game) -> dict[str, Any]:
     }
 
 
-GAME_PAGE = Page("game", "game.html", read_game_data, complete_game_data, title="Game")
+GAME_PAGE = Page("game", "game.html", read_game_data, complete_game_data, title="Game", section="Game")
 
 
 def read_play_data(reader: LeagueReader, _: str) -> PageData:
@@ -101,9 +102,9 @@ def complete_play_data(told: PageData) -> PageData:
     try:
         game = load_game(told["game_type"])
     except Exception:  # noqa: BLE001 - not installed here, or somebody else's package that can't be loaded
-        return {**told, "game_title": told["game_type"], "summary": ""}
+        return {**told, "game_title": find_game_title(told["game_type"]), "summary": ""}
     summary = next(iter(rules_for_people(game.how_to_play)), "")
-    return {**told, "game_title": game.title or game.game_type, "summary": summary}
+    return {**told, "game_title": find_game_title(game.game_type), "summary": summary}
 
 
 def _closed_reason(reader: LeagueReader, free: int) -> str:
@@ -119,7 +120,9 @@ def _closed_reason(reader: LeagueReader, free: int) -> str:
     return "" if free else "The league is full."
 
 
-PLAY_PAGE = Page("play", "play.html", read_play_data, complete_play_data, title="Play", is_exported=False)
+PLAY_PAGE = Page(
+    "play", "play.html", read_play_data, complete_play_data, title="Play", section="Game", is_exported=False
+)
 
 
 FRAME_CODE_WORDS = {
@@ -179,7 +182,9 @@ def is_always_settled(_: LeagueReader, __: str) -> bool:
     return True
 
 
-PROTOCOL_PAGE = Page("protocol", "protocol.html", read_protocol_data, title="Protocol", is_settled=is_always_settled)
+PROTOCOL_PAGE = Page(
+    "protocol", "protocol.html", read_protocol_data, title="Protocol", section="Game", is_settled=is_always_settled
+)
 MESSAGE_PAGE = Page(
     "protocol/{key}",
     "message.html",
@@ -187,4 +192,5 @@ MESSAGE_PAGE = Page(
     complete_message_data,
     list_keys=list_message_keys,
     is_settled=is_always_settled,
+    section="Game",
 )

@@ -21,7 +21,7 @@ from agent_league.http.event_stream import HEARTBEAT_SECONDS, STREAM_HEADERS, ST
 from agent_league.text import capitalise
 from agent_league.web.a2a_invitation import NO_A2A, InviteA2a, read_client_address
 from agent_league.web.page import Page, PageData
-from agent_league.web.pages import read_page_data, render_page
+from agent_league.web.pages import read_page_data, render_saved_page
 from agent_league.web.play.parts import describe_announcement, read_seat, render_parts
 from agent_league.web.play.seats import BrowserSeat, BrowserSeats, SeatUnavailable
 from agent_league.web.rendering import LiveSite
@@ -93,7 +93,7 @@ class SeatRoutes:
             "play/{key}", "seat.html", lambda _, key: _build_page_data(guest, parts, key), title=f"Play: {guest.name}"
         )
         told = {**read_page_data(page, request.path_params["handle"], guest.reader, self._site), "here": "play"}
-        return HTMLResponse(await run_in_threadpool(render_page, page, told, self._site), headers=PRIVATE_HEADERS)
+        return HTMLResponse(await render_saved_page(page, told, guest.reader, self._site), headers=PRIVATE_HEADERS)
 
     async def _open_stream(self, request: Request) -> Response:
         guest = self._find_seat(request)

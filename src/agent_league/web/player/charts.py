@@ -1,6 +1,6 @@
 """Line charts as SVG. Colours are in the style sheet; each chart has a text summary for screen readers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -17,11 +17,15 @@ NICE_STEPS = (1, 2, 5)
 
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """A line of a chart: one value per step."""
+    """A line of a chart."""
 
     values: Sequence[int]
     kind: str = "own"
     """CSS class: `own`, or `other` for a line to compare with."""
+    places: Sequence[int] = ()
+    """The steps of the values, counted from 0; empty: there is a value for each step."""
+    intervals: Sequence[tuple[int, int]] = ()
+    """How sure each value is, drawn as a band behind the line; empty: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,7 @@ def draw_line_chart(name: str, title: str, summary: str, axes: ChartAxes, lines:
             (_number(axes.x_position(mark - axes.first_step)), mark)
             for mark in choose_marks(axes.first_step, last_step)
         ],
+        "bands": [_place_band(axes, line) for line in lines if line.intervals],
         "lines": [_place_line(axes, line) for line in lines],
     }
     return Markup(render("_chart.html", LiveSite(), told))  # noqa: S704 - our template's own text, escaped
@@ -86,9 +91,20 @@ def choose_marks(low: int, high: int) -> list[int]:
 
 def _place_line(axes: ChartAxes, line: ChartLine) -> tuple[str, list[tuple[str, str]], list[tuple[str, str]]]:
     """Return a line's kind, its points, and those of them that get a dot."""
-    places = [(_number(axes.x_position(at)), _number(axes.y_position(value))) for at, value in enumerate(line.values)]
+    places = [(_number(axes.x_position(at)), _number(axes.y_position(value))) for at, value in _iter_points(line)]
     dots = places if len(places) <= MOST_DOTS else places[-1:]
     return line.kind, places, dots if line.kind == "own" else []
+
+
+def _place_band(axes: ChartAxes, line: ChartLine) -> list[tuple[str, str]]:
+    """Return the outline of a line's intervals: along the lower ends, and back along the upper ones."""
+    ends = [(at, interval) for (at, _), interval in zip(_iter_points(line), line.intervals, strict=True)]
+    around = [(at, low) for at, (low, _) in ends] + [(at, high) for at, (_, high) in reversed(ends)]
+    return [(_number(axes.x_position(at)), _number(axes.y_position(value))) for at, value in around]
+
+
+def _iter_points(line: ChartLine) -> Iterator[tuple[int, int]]:
+    return zip(line.places or range(len(line.values)), line.values, strict=True)
 
 
 def _number(value: float) -> str:

@@ -19,6 +19,7 @@ from agent_league.players.history import OpponentModel
 from agent_league.players.observation import GameRecord
 from agent_league.storage.files import read_json_object
 from agent_league.text import MAX_WORD, format_move, to_printable
+from agent_league.web.thinking_times import is_move_request, read_milliseconds
 
 MOST_SHOWN = 9
 MOST_REPLIES = 3
@@ -54,6 +55,39 @@ class MoveReaction:
     shares: Sequence[MoveShare]
 
 
+@dataclass(slots=True)
+class ResultRecord:
+    """How many matches were won, drawn and lost."""
+
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+
+    def count_result(self, column: str, times: int = 1) -> None:
+        """Count a match by the column of the standings that counts it; one that was aborted counts nowhere."""
+        self.wins += times * (column == "W")
+        self.draws += times * (column == "D")
+        self.losses += times * (column == "L")
+
+    @property
+    def total(self) -> int:
+        return self.wins + self.draws + self.losses
+
+    @property
+    def text(self) -> str:
+        return f"{self.wins}-{self.draws}-{self.losses}"
+
+    def list_parts(self, width: float = 100) -> list[tuple[str, float, float]]:
+        """List the parts of a bar of this width: their kind, where each begins, and how wide it is."""
+        parts, begin = [], 0.0
+        for kind, count in (("win", self.wins), ("draw", self.draws), ("loss", self.losses)):
+            if count:
+                wide = width * count / self.total
+                parts.append((kind, round(begin, 2), round(wide, 2)))
+                begin += wide
+        return parts
+
+
 @dataclass(frozen=True, slots=True)
 class PlayingHabits:
     """A player's habits, counted over the matches whose moves are known."""
@@ -66,6 +100,10 @@ class PlayingHabits:
     """Its first move in the match after one that it won, drew or lost."""
     after_opponent: Sequence[MoveReaction]
     """Its reply to an opponent's move in the same match."""
+    move_records: Mapping[str, ResultRecord]
+    """By move, what became of the matches in which it was made; a move made twice in one counts twice."""
+    opening_records: Mapping[str, ResultRecord]
+    """By first move, what became of the matches."""
 
 
 def analyse_habits(player_id: str, played: Iterable[FiledMatch]) -> PlayingHabits:
@@ -75,11 +113,18 @@ def analyse_habits(player_id: str, played: Iterable[FiledMatch]) -> PlayingHabit
     openings: Counter[str] = Counter()
     after: defaultdict[str, Counter[str]] = defaultdict(Counter)
     opened: list[tuple[str, str | None]] = []
+    move_records: defaultdict[str, ResultRecord] = defaultdict(ResultRecord)
+    opening_records: defaultdict[str, ResultRecord] = defaultdict(ResultRecord)
     for result, steps in known:
         own = [format_move(step[player_id], LONGEST_MOVE) for step in steps if player_id in step]
         moves.update(own)
         openings.update(own[:1])
-        opened.append((label_result(result, player_id).word.split(" ")[0], own[0] if own else None))
+        sign = label_result(result, player_id)
+        for move in own:
+            move_records[move].count_result(sign.column)
+        for move in own[:1]:
+            opening_records[move].count_result(sign.column)
+        opened.append((sign.word.split(" ")[0], own[0] if own else None))
         for theirs, mine in _pair_replies(player_id, steps):
             after[theirs][mine] += 1
     then: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -93,6 +138,8 @@ def analyse_habits(player_id: str, played: Iterable[FiledMatch]) -> PlayingHabit
         openings=compute_shares(openings),
         after_result=_rank_reactions(then),
         after_opponent=_rank_reactions(after),
+        move_records=move_records,
+        opening_records=opening_records,
     )
 
 
@@ -136,7 +183,6 @@ def _read_steps(match: FiledMatch) -> MoveSteps | None:
 
 MOST_MATCHES = 12
 """Matches listed for one kind of failure."""
-INVITATION_METHOD = "handle_game_invitation"
 FAILURE_WORDS: Mapping[str, str] = {
     ErrorCode.TIMEOUT_ERROR: "no answer in time",
     ErrorCode.CONNECTION_ERROR: "no connection",
@@ -182,12 +228,12 @@ def summarise_answers(player_id: str, played: Iterable[FiledMatch]) -> AnswerSta
         for entry in (match.file or {}).get("transcript", ()):
             if entry.get("player_id") != player_id:
                 continue
-            direction, is_move = entry.get("direction"), _is_move_request(entry)
+            direction, is_move = entry.get("direction"), is_move_request(entry)
             if direction == "sent" and is_move:
                 asked += 1
-                again += _non_negative_number(entry.get("attempt")) > 1
+                again += read_milliseconds(entry.get("attempt")) > 1
             elif direction == "received" and is_move:
-                times.append((_non_negative_number(entry.get("latency_ms")), match_id))
+                times.append((read_milliseconds(entry.get("latency_ms")), match_id))
             elif direction == "failed":
                 troubles.setdefault(to_printable(str(entry.get("error_code")), MAX_WORD), []).append(match_id)
     slowest = max(times, default=(None, ""))
@@ -204,16 +250,6 @@ def summarise_answers(player_id: str, played: Iterable[FiledMatch]) -> AnswerSta
             for code, where in sorted(troubles.items(), key=lambda item: (-len(item[1]), item[0]))
         ),
     )
-
-
-def _is_move_request(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry belongs to a move request: neither an invitation nor a notice (`notify_...`)."""
-    method = str(entry.get("method"))
-    return method != INVITATION_METHOD and not method.startswith("notify_")
-
-
-def _non_negative_number(value: Any) -> float:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else 0
 
 
 LARGEST_FILE = 16 * 1024 * 1024

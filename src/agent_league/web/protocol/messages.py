@@ -9,14 +9,12 @@ from functools import cache
 from typing import Any
 
 import orjson
-from markupsafe import Markup, escape
 
 from agent_league.model.agents import Role
 from agent_league.protocol import v1, v2
 from agent_league.protocol.methods import METHODS, Caller, Method
 from agent_league.protocol.schemas import build_message_schema_v1, build_sent_schema, strip_notes
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
-from agent_league.text import to_printable
 
 Schema = Mapping[str, Any]
 V1_KEY_PREFIX = f"{PROTOCOL_V1}."
@@ -127,13 +125,6 @@ def _describe_v1_message(message_type: str) -> MessageDescription:
 
 def indent_json(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-
-
-def mark_code(text: str) -> Markup:
-    """Escape a text and turn what is between backticks into `<code>`."""
-    parts = to_printable(" ".join(text.split())).split("`")
-    marked = (f"<code>{escape(part)}</code>" if at % 2 else str(escape(part)) for at, part in enumerate(parts))
-    return Markup("".join(marked))  # noqa: S704 - each part was escaped
 
 
 def _join_lines(words: str | None) -> str:

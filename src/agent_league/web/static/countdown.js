@@ -2,11 +2,16 @@
 (function () {
   "use strict";
 
-  /* Times as this person's clock has them. */
+  const WHOLE = { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" };
+
+  /* Times as this person's clock has them; with the date and the zone, or these where one points. */
   function showTimes(root) {
     for (const time of root.querySelectorAll("time[datetime]:not([data-planned])")) {
       const moment = new Date(time.getAttribute("datetime"));
-      if (!isNaN(moment)) time.textContent = moment.toLocaleTimeString();
+      if (isNaN(moment)) continue;
+      const whole = moment.toLocaleString(undefined, WHOLE);
+      time.textContent = "moment" in time.dataset ? whole : moment.toLocaleTimeString();
+      time.title = whole;
     }
     age(root);
   }

@@ -23,7 +23,7 @@
     place.textContent = "";
     pressed.disabled = true;
     try {
-      place.textContent = await send(address, fields);
+      window.showSentence(place, await send(address, fields));
     } catch {
       place.textContent = "The server doesn't answer; try again in a moment.";
     }

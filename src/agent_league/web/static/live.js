@@ -20,6 +20,7 @@
       window.showTimes(fresh.content);
       const before = places(place);
       window.morphChildren(place, fresh.content);
+      place.dispatchEvent(new Event("morphed"));
       glide(place, before);
     }
     // A row that was moved has lost it.
@@ -63,7 +64,7 @@
   }
 
   function state() {
-    return document.getElementById("league-state").dataset;
+    return document.getElementById("league-state")?.dataset || {};
   }
 
   function entitle() {

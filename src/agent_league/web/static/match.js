@@ -12,6 +12,7 @@
     const button = (name) => game.querySelector(`[data-go="${name}"]`);
     const announcement = game.querySelector("[data-announcement]");
     const marks = Array.from(game.querySelectorAll(".played [data-step]"));
+    const clocks = document.querySelectorAll("[data-clock]");
     const windows = Array.from(game.querySelectorAll(".window"));
     let at = steps.length - 1;
     let timer = null;
@@ -33,6 +34,10 @@
           if (far < 40 || far > around.clientHeight - 60) around.scrollTop += far - around.clientHeight / 2;
         } else mark.removeAttribute("aria-current");
       });
+      for (const clock of clocks) {
+        const side = clock.dataset.clock === "a" ? "clockA" : "clockB";
+        if (steps[at].dataset[side]) clock.textContent = steps[at].dataset[side];
+      }
       slider.value = at;
       slider.setAttribute("aria-valuetext", words());
       for (const name of ["first", "previous"]) idle(button(name), at === 0);

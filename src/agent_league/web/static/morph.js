@@ -17,7 +17,8 @@
       }
       if (match === at) at = at.nextSibling;
       else old.insertBefore(match, at);
-      morph(match, wanted);
+      // most rows of a long table stay as they are, and the browser compares them faster
+      if (!key || !match.isEqualNode(wanted)) morph(match, wanted);
     }
     while (at) {
       const next = at.nextSibling;

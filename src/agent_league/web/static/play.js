@@ -46,7 +46,7 @@
       });
       if (answer.status === 201) return await answer.json();
       const isJson = (answer.headers.get("Content-Type") || "").startsWith("application/json");
-      problem.textContent = isJson ? (await answer.json()).text : "The league manager refused it (" + answer.status + ").";
+      window.showSentence(problem, isJson ? (await answer.json()).text : "The league manager refused it (" + answer.status + ").");
     } catch {
       problem.textContent = "The league manager doesn't answer; try again in a moment.";
     } finally {
@@ -78,7 +78,7 @@
       return;
     }
     agentForm.reset();
-    said.textContent = done.text;
+    window.showSentence(said, done.text);
   }
 
   offerOwn();

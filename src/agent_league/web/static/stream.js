@@ -28,7 +28,8 @@
     function connect() {
       disconnect();
       if (isOver) return;
-      source = new EventSource(wanted.address + (last ? "?since=" + encodeURIComponent(last) : ""));
+      const joint = wanted.address.includes("?") ? "&" : "?";
+      source = new EventSource(wanted.address + (last ? joint + "since=" + encodeURIComponent(last) : ""));
       source.onopen = function () {
         failures = 0;
         show("live", "Live");
