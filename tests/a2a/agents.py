@@ -6,8 +6,10 @@ they were told.
 
 import asyncio
 import json
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -201,6 +203,16 @@ def agent_process() -> Iterator[AgentProcess]:
             yield AgentProcess(process)
         finally:
             process.kill()
+
+
+def await_port(port: int, process: "subprocess.Popen[Any]") -> None:
+    """Wait until somebody listens, as long as the process lives."""
+    while process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError(process.communicate()[0])
 
 
 if __name__ == "__main__":

@@ -308,7 +308,7 @@ def test_an_origin_has_one_spelling(url: str, origin: str) -> None:
 
 def test_the_command_says_what_is_wrong_before_it_joins(tmp_path: Path, agents: AgentProcess) -> None:
     locked = agents.open(card=wanting(httpAuthSecurityScheme={"scheme": "bearer"}))
-    wanted = league("invite-a2a", locked.url, "--to", "http://localhost:1", cwd=tmp_path)
+    wanted = league("invite-a2a", locked.url, "--manager", "http://localhost:1", cwd=tmp_path)
     assert wanted.returncode == 2
     assert "'lock' wants a secret: give it with --secret-file or $LEAGUE_A2A_SECRET" in wanted.stderr
     empty = tmp_path / "secret"

@@ -1,6 +1,7 @@
 """The league as a green agent: a process that the SDK's client asks over HTTP, and that plays and rates A2A agents."""
 
 import json
+import logging
 import re
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -13,12 +14,13 @@ import pytest
 from a2a.client import Client, ClientConfig, create_client
 from a2a.helpers import get_data_parts, new_data_part, new_text_part
 from a2a.types import CancelTaskRequest, Message, Part, Role, SendMessageRequest, StreamResponse, TaskState
-from a2a.utils.errors import A2AError
+from a2a.utils.errors import A2AError, InvalidParamsError
 
+from agent_league.a2a.sdk_log import redirect_sdk_log
 from agent_league.errors import LeagueFailed, UserError
 from agent_league.lab.assessment import Assessor, parse_request
-from tests.a2a.agents import AgentProcess, wanting
-from tests.a2a.test_page import await_port
+from agent_league.text import MAX_SENTENCE
+from tests.a2a.agents import AgentProcess, await_port, wanting
 from tests.cli.command import LEAGUE, environment, league
 from tests.conftest import BOUND, free_port
 
@@ -28,7 +30,10 @@ def assessor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pa
     """A running `league assess`: its address, and where it keeps its leagues."""
     folder, port = tmp_path_factory.mktemp("assessor"), free_port()
     command = [*LEAGUE, "assess", "--port", str(port), "--out", str(folder / "kept")]
-    with subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.DEVNULL) as process:
+    with (
+        (folder / "said").open("w") as said,
+        subprocess.Popen(command, cwd=folder, env=environment(), stderr=said) as process,
+    ):
         try:
             await_port(port, process)
             yield f"http://localhost:{port}", folder / "kept"
@@ -121,7 +126,7 @@ async def test_a_participant_that_can_t_be_called_fails_the_assessment_with_a_se
 WRONG: dict[str, tuple[Any, str]] = {
     "no JSON": ("play!", "no assessment request was found"),
     "no participants": ({"config": {}}, "no assessment request was found|participants: Field required"),
-    "nobody": ({"participants": {}}, "participants: Dictionary should have at least 1 item"),
+    "nobody": ({"participants": {}}, "participants: nobody is named"),
     "alone": ({"participants": {"a": "http://localhost:1"}}, "expected 2 to 32 players"),
     "a game that isn't there": (
         {"participants": {"a": "x", "b": "y"}, "config": {"game": "go"}},
@@ -137,7 +142,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     ),
     "a setting that isn't there": (
         {"participants": {"a": "x", "b": "y"}, "config": {"store": "postgresql://"}},
-        "config.store: Extra inputs are not permitted",
+        "config.store: there is no such setting; there are game, ",
     ),
     "lookalikes": ({"participants": {"white": "x", "wh\u0456te": "y"}}, "two roles look like"),
     "an invisible role": ({"participants": {"\u200b": "x", "b": "y"}}, "can't be shown as a role"),
@@ -154,6 +159,8 @@ async def test_a_wrong_request_is_refused_before_there_is_a_task(assessor: tuple
     part = new_text_part(request) if isinstance(request, str) else new_text_part(json.dumps(request))
     with pytest.raises(A2AError, match=sentence):
         await send(assessor[0], part)
+    printed = (assessor[1].parent / "said").read_text()
+    assert len(printed.splitlines()) == 1, "the requester is told, not the terminal"
 
 
 async def test_a_running_assessment_can_be_cancelled(agents: AgentProcess, assessor: tuple[str, Path]) -> None:
@@ -172,7 +179,7 @@ async def test_a_running_assessment_can_be_cancelled(agents: AgentProcess, asses
 
 
 async def test_foreign_pages_and_large_bodies_are_turned_away(assessor: tuple[str, Path]) -> None:
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=BOUND) as http:
         page = await http.post(assessor[0], content=b"{}", headers={"origin": "http://evil.example"})
         large = await http.post(assessor[0], content=b" " * (1024**2 + 1))
         other = await http.get(assessor[0], headers={"host": "evil.example"})
@@ -195,4 +202,32 @@ async def test_wrong_parameters_of_a_game_are_told_without_our_folders(agents: A
 
 def test_wrong_options_are_refused_at_the_start(tmp_path: Path) -> None:
     assert "no such setting" in league("assess", "--set", "network.colour=1", cwd=tmp_path).stderr
-    assert "--card-url 'ftp://x' is no address" in league("assess", "--card-url", "ftp://x", cwd=tmp_path).stderr
+    for wrong in ("ftp://x", "http://me:secret@x/", "http://x/#y", "http://x/?y=1"):
+        assert f"--card-url {wrong!r} is no address" in league("assess", "--card-url", wrong, cwd=tmp_path).stderr
+    (tmp_path / "taken").write_text("a file")
+    assert "--out taken can't be written (File exists)" in league("assess", "--out", "taken", cwd=tmp_path).stderr
+    below = league("assess", "--out", "taken/below", cwd=tmp_path).stderr
+    assert "--out taken/below can't be written (Not a directory); expected a folder" in below
+
+
+async def test_a_folder_that_is_gone_is_told_to_the_requester_without_its_path(tmp_path: Path) -> None:
+    request = parse_request({"participants": {"a": "http://localhost:1"}, "config": {"opponents": ["random"]}})
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(UserError, match="the assessor's folder: can't be written") as refused:
+        await Assessor({}, 60).play(request, tmp_path / "taken" / "one", lambda _: None)
+    assert str(tmp_path) not in str(refused.value)
+
+
+def test_what_fails_in_the_sdk_itself_is_told_in_a_sentence() -> None:
+    told: list[str] = []
+    log = logging.getLogger("a2a.server")
+    with redirect_sdk_log(told.append):
+        for error in (InvalidParamsError("no"), ValueError("no JSON"), RuntimeError("out of room\n" * 200)):
+            try:
+                raise error
+            except Exception:
+                log.exception("Failed")
+        log.warning("harmless")
+    (sentence,) = told
+    assert sentence.startswith("A2A: Failed: RuntimeError('out of room\\n")
+    assert len(sentence) <= MAX_SENTENCE

@@ -14,9 +14,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from agent_league.http.server import HttpServer
 from agent_league.league.sign_up import SIGN_UP_BURST
 from agent_league.protocol.dial_out import is_seat_address
-from tests.a2a.agents import AgentProcess, make_card, wanting
+from agent_league.text import capitalise
+from agent_league.web.a2a_invitation import NO_A2A
+from tests.a2a.agents import AgentProcess, await_port, make_card, wanting
 from tests.a2a.test_agent_card import body_app
-from tests.a2a.test_page import await_port
 from tests.a2a.test_registration import assert_played, command, finish
 from tests.cli.command import free_ports
 from tests.conftest import BOUND
@@ -94,7 +95,10 @@ async def test_what_is_wrong_with_a_card_is_said_in_a_sentence(tmp_path: Path, a
             assert (status, sentence.lower() in said.lower()) == (409, True)
         assert (await ask_for_seat(room, 7))[0] == 422
     async with classroom(tmp_path / "strict", {"registration": "open", "tolerance.strict": True}) as room:
-        assert "speak its own protocol; its owner invites it with" in (await ask_for_seat(room, away.url))[1]
+        assert await ask_for_seat(room, away.url) == (409, NO_A2A)
+        key = room.add_team("T01")
+        assert await send_form(room, key, away.url) == f"{capitalise(NO_A2A)}."
+        assert "A2A" not in (await room.visitor.get("/play")).text + (await room.visitor.get(f"/join/{key}")).text
 
 
 async def test_a_card_s_address_leads_to_no_host_that_is_not_allowed(tmp_path: Path) -> None:
@@ -135,6 +139,13 @@ async def test_a_team_that_sends_its_form_without_end_is_told_to_wait(tmp_path: 
         said = [await send_form(room, key, "") for _ in range(SIGN_UP_BURST + 2)]
         assert "is no address" in said[0]
         assert "your team registers too often" in said[-1]
+
+
+async def test_a_form_counts_once_however_it_ends(tmp_path: Path, agents: AgentProcess) -> None:
+    async with classroom(tmp_path) as room:
+        key, agent = room.add_team("T01"), agents.open()
+        for _ in range(SIGN_UP_BURST // 2 + 2):
+            assert "is registered as P01" in await send_form(room, key, agent.url)
 
 
 async def test_one_card_at_a_time_is_fetched_for_a_caller(tmp_path: Path) -> None:

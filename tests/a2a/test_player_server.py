@@ -1,5 +1,7 @@
 """Our own players answer A2A at their port: asked by the SDK's own client, over HTTP."""
 
+import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -23,7 +25,7 @@ from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import PlayerPlan
 from agent_league.players.app import PlayerSettings
 from tests.a2a.test_league import LOCAL
-from tests.conftest import free_port
+from tests.conftest import BOUND, free_port
 from tests.players.chair import Fixed, chair, player_settings
 from tests.players.test_player import FORGED_MATCH, SIGNED, match_token
 
@@ -57,7 +59,7 @@ async def served_player(home: Path, strategy: Fixed, *, practice: bool) -> Async
 
 async def ask(agent: str | AgentCard, part: Part, token: str | None = None) -> list[Part]:
     """Asks by the SDK's client; a str is the address of the agent, whose card is fetched."""
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=BOUND) as http:
         client = await create_client(agent, ClientConfig(httpx_client=http))
         message = Message(message_id="1", role=Role.ROLE_USER, parts=[part])
         headers = {"authorization": f"Bearer {token}"} if token else {}
@@ -125,7 +127,7 @@ async def test_what_is_no_question_is_answered_with_a_sentence(home: Path, part:
 
 @pytest.mark.parametrize("body", [b"", b"x", b"[]", b"7", b'{"method": 7}', b'{"jsonrpc": "2.0", "method": "GetTask"}'])
 async def test_any_bytes_get_an_error_of_json_rpc(home: Path, body: bytes) -> None:
-    async with served_player(home, Fixed([0, 1]), practice=True) as url, httpx.AsyncClient() as http:
+    async with served_player(home, Fixed([0, 1]), practice=True) as url, httpx.AsyncClient(timeout=BOUND) as http:
         answer = await http.post(f"{url}/a2a", content=body, headers={"content-type": "application/json"})
         page = await http.post(f"{url}/a2a", content=b"{}", headers={"origin": "http://evil.example"})
         large = await http.post(f"{url}/a2a", content=b" " * (1024**2 + 1))
@@ -134,7 +136,7 @@ async def test_any_bytes_get_an_error_of_json_rpc(home: Path, body: bytes) -> No
 
 
 async def test_the_card_is_the_only_page_of_its_folder(home: Path) -> None:
-    async with served_player(home, Fixed(), practice=True) as url, httpx.AsyncClient() as http:
+    async with served_player(home, Fixed(), practice=True) as url, httpx.AsyncClient(timeout=BOUND) as http:
         card = await http.get(f"{url}/.well-known/agent-card.json")
         other = await http.get(f"{url}/.well-known/openid-configuration")
         posted = await http.post(f"{url}/.well-known/agent-card.json")
@@ -145,7 +147,7 @@ async def test_the_card_is_the_only_page_of_its_folder(home: Path) -> None:
 async def test_without_the_extra_nothing_changes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (agent_league.launch.agent_app, agent_league.launch.agent_plan):
         monkeypatch.setattr(module, "has_a2a_sdk", lambda: False)
-    async with served_player(home, Fixed(), practice=True) as url, httpx.AsyncClient() as http:
+    async with served_player(home, Fixed(), practice=True) as url, httpx.AsyncClient(timeout=BOUND) as http:
         card = await http.get(f"{url}/.well-known/agent-card.json")
         call = await http.post(f"{url}/a2a", json={})
         health = await http.get(f"{url}/health")
@@ -165,3 +167,18 @@ def test_the_card_names_what_a_player_plays(home: Path) -> None:
     card: dict[str, Any] = build_player_card(settings)
     assert card["skills"][0]["tags"] == ["games", "nim", "even_odd"]
     assert card["supportedInterfaces"][0]["url"] == "http://localhost:8101/a2a"
+
+
+async def test_wrong_calls_are_answered_and_leave_the_terminal_as_it_was(home: Path) -> None:
+    script = """
+import asyncio, json, sys
+from agent_league.a2a.player_server import make_frame_handler
+answer = make_frame_handler(json.loads(sys.argv[1]), None)
+print(asyncio.run(answer(b'{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"parts":[{}]}}}')))
+"""
+    card = json.dumps(build_player_card(player_settings(home)))
+    ran = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, card, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    told, printed = await ran.communicate()
+    assert (b"Invalid Request" in told, printed) == (True, b"")

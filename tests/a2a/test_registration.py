@@ -13,10 +13,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.a2a import CARD_PATH
 from agent_league.a2a.recognition import find_guest_agent
-from tests.a2a.agents import AgentProcess, RunningAgent, make_card, wanting
+from tests.a2a.agents import AgentProcess, RunningAgent, await_port, make_card, wanting
 from tests.a2a.test_agent_card import body_app, served
 from tests.a2a.test_league import LOCAL
-from tests.a2a.test_page import await_port
 from tests.cli.command import LEAGUE, environment, free_ports
 from tests.conftest import BOUND
 
@@ -82,6 +81,7 @@ def test_an_a2a_agent_that_is_registered_by_its_address_plays(tmp_path: Path, ag
         table = finish(tmp_path, manager, first)
     assert "Foreign Agent" in table
     assert "Tolerated from P01: an A2A agent: asked through a seat of the league's server" in table
+    assert "auth_token" not in table, "what our own seat leaves out is no fault of the agent"
     assert_played(tmp_path, agent)
 
 

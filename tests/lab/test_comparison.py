@@ -19,7 +19,8 @@ from agent_league.lab.comparison import (
     plan_pairs,
     plays_by_rules,
 )
-from agent_league.lab.evaluation.practice_league import PracticeSettings, is_address
+from agent_league.lab.evaluation.practice_league import is_address
+from agent_league.lab.experiment.calls import CallSettings
 from agent_league.ratings.sequential_test import SequentialTest, Verdict
 from agent_league.testing.peers import Params, ScriptedPlayer, never_reply
 from tests.cli.command import free_ports
@@ -128,7 +129,7 @@ def test_what_went_wrong_is_counted_and_told(tmp_path: Path) -> None:
     found = play((broken, "random"), "even_odd", "7", SequentialTest(), pairs=4)
     told = " ".join(found.describe())
     assert found.faults == (8, 0)
-    assert "failed 8 times, and a random move was made; first: NameError" in told
+    assert "failed 8 times, and another move was made; first: NameError" in told
     assert "The limit came first" in told
     paid = play(("always_defect", "tit_for_tat"), "prisoners_dilemma", "7", SequentialTest(), pairs=30)
     assert "mean payoff 54.00 of always_defect, 49.00 of tit_for_tat" in " ".join(paid.describe())
@@ -162,10 +163,11 @@ def test_what_is_a_player_and_what_is_not(tmp_path: Path, monkeypatch: pytest.Mo
 
 async def compare_in_private_league(players: tuple[str, str], comparison: Comparison, **settings: object) -> list[str]:
     """Returns the remarks."""
-    practice = PracticeSettings(game=load_game("even_odd"), seed="7", **settings)  # type: ignore[arg-type]
+    calls = CallSettings(**settings)  # type: ignore[arg-type]
     remarks: list[str] = []
+    running = RunningComparison(players, load_game("even_odd"), "7", calls, PlayerDefaults(), remarks.append)
     async with asyncio.timeout(BOUND):
-        await RunningComparison(players, practice, PlayerDefaults(), remarks.append).run(comparison, lambda _: None)
+        await running.run(comparison, lambda _: None)
     return remarks
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -19,19 +20,20 @@ from agent_league.games.registry import load_game
 from agent_league.http.client import HttpCarrier
 from agent_league.http.memory import MemoryNetwork
 from agent_league.http.server import HttpServer
-from agent_league.lab.evaluation import evaluator
 from agent_league.lab.evaluation.criteria import CriterionVerdict, judge_criteria
-from agent_league.lab.evaluation.evaluator import EvaluationRequest, Evaluator
+from agent_league.lab.evaluation.evaluator import EvaluationRequest, Evaluator, plan_seeds
 from agent_league.lab.evaluation.findings import list_remarks
 from agent_league.lab.evaluation.in_process_players import InProcessLeague, InProcessPlayer, start_in_process_players
 from agent_league.lab.evaluation.model import Evaluation, GameEnding, MoveCounts
 from agent_league.lab.evaluation.opponents import choose_opponents
 from agent_league.lab.evaluation.private_league import MAX_REGISTRATIONS, PRACTICE_LEAGUE_ID, PracticeManager
 from agent_league.lab.evaluation.report import render_html, render_markdown
+from agent_league.lab.experiment.calls import CallSettings
+from agent_league.lab.experiment.experiment import Experiment, ExperimentResults
+from agent_league.lab.experiment.running import RunProgress
 from agent_league.launch.agent_plan import PlayerPlan
 from agent_league.launch.serving import serve_agents
 from agent_league.players.app import PlayerSettings
-from agent_league.players.observation import Move, Observation
 from agent_league.players.strategies import load_strategy
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
@@ -52,9 +54,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def evaluated(player: str, **more: Any) -> Evaluation:
-    async with asyncio.timeout(BOUND):
-        request: dict[str, Any] = {"game": EVEN_ODD, "seed": "7", "games": 4, "wait_seconds": 5.0, **more}
-        return await Evaluator(EvaluationRequest(player=player, **request)).run()
+    request: dict[str, Any] = {"game": EVEN_ODD, "seed": "7", "games": 4, "wait_seconds": 5.0, **more}
+    evaluator = Evaluator(EvaluationRequest(player=player, **request))
+    with TemporaryDirectory() as folder:
+        async with asyncio.timeout(BOUND):
+            return await asyncio.to_thread(evaluator.run, Path(folder))
 
 
 def verdicts(evaluation: Evaluation) -> list[CriterionVerdict]:
@@ -91,10 +95,10 @@ async def test_two_of_a_kind_have_dice_of_their_own() -> None:
 
 
 async def test_sides_alternate_and_all_answers_are_read() -> None:
-    found = await evaluated("random", games=3)
+    found = await evaluated("random", games=4)
 
-    assert [game.seat for game in found.series[0].games] == [0, 1, 0]
-    assert found.message_count == 2 * 3 * 4
+    assert [game.seat for game in found.series[0].games] == [0, 1, 0, 1]
+    assert found.message_count == 2 * 4 * 4
     assert (found.fault_count, found.timeout_count) == (0, 0)
     assert found.response_times is not None
     assert 0 < found.response_times.median <= found.response_times.late <= found.response_times.longest
@@ -154,30 +158,40 @@ async def test_a_game_of_amounts_tells_the_mean_payoff() -> None:
     assert judge_criteria(found)[WINS].verdict is CriterionVerdict.NOT_JUDGED
 
 
+@pytest.mark.parametrize(
+    ("games", "planned"),
+    [(1, (1, 1)), (2, (1, 1)), (3, (2, 1)), (20, (10, 1)), (22, (6, 2)), (100, (10, 5)), (202, (6, 17))],
+)
+def test_each_seed_has_equally_many_games_on_both_sides(games: int, planned: tuple[int, int]) -> None:
+    assert plan_seeds(games) == planned
+
+
 async def test_the_time_is_shared_out_among_the_opponents() -> None:
-    found = await evaluated("random", games=10_000, max_seconds=2.5)
+    found = await evaluated("random", games=10_000, max_seconds=4)
 
     assert all("--minutes" in series.cut_short_reason for series in found.series[:4])
-    assert all(series.games for series in found.series[:4])
+    assert found.series[0].games
 
 
-async def test_what_was_found_so_far_can_be_had_at_any_moment() -> None:
-    enough = asyncio.Event()
-    running_one = Evaluator(
-        EvaluationRequest(player="random", game=EVEN_ODD, seed="7", games=10_000),
-        lambda _, game: enough.set() if game and game.match_id.endswith("M3") else None,
-    )
-    running = asyncio.create_task(running_one.run())
-    async with asyncio.timeout(BOUND):
-        await enough.wait()
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
+async def test_what_was_found_so_far_can_be_had_at_any_moment(tmp_path: Path) -> None:
+    seen: list[RunProgress] = []
+
+    def stop(now: RunProgress) -> None:
+        seen.append(now)
+        if now.games == 40:
+            raise KeyboardInterrupt
+
+    running_one = Evaluator(EvaluationRequest(player="random", game=EVEN_ODD, seed="7", games=60))
+    with pytest.raises(KeyboardInterrupt):
+        running_one.run(tmp_path, stop)
     found = running_one.current_evaluation(interrupted=True)
 
     assert found.interrupted
-    assert len(found.games) >= 3
-    assert [series.opponent for series in found.series] == ["random"]
+    assert [one.games for one in seen] == list(range(1, 41)), "each game is told"
+    assert {one.total for one in seen} == {4 * 60}
+    assert len(found.games) == 40
+    assert not any(series.cut_short_reason for series in found.series[:4])
+    assert list(ExperimentResults(tmp_path).rows()), "what is whole is written"
 
 
 async def test_a_strategy_of_another_game_is_remarked_on() -> None:
@@ -186,37 +200,30 @@ async def test_a_strategy_of_another_game_is_remarked_on() -> None:
     assert found.remarks == ("always_even is made for even_odd, not for nim.",)
 
 
-class Clumsy:
+CLUMSY = '''
+class Strategy:
     """Fails now, cheats then."""
 
     instant = True
     asked = 0
 
-    def choose(self, observation: Observation) -> Move:
+    {kind} choose(self, observation):
         self.asked += 1
         if self.asked % 2:
             raise ValueError("no idea")
         return "banana"
+'''
 
 
-class Slow(Clumsy):
-    """The same, as a coroutine."""
-
-    async def choose(self, observation: Observation) -> Move:
-        return Clumsy.choose(self, observation)
-
-
-@pytest.mark.parametrize("strategy", [Clumsy, Slow])
-async def test_a_strategy_that_fails_is_no_strategy(strategy: type[Clumsy], monkeypatch: pytest.MonkeyPatch) -> None:
-    made = {"markov": strategy}
-    monkeypatch.setattr(
-        evaluator, "load_strategy", lambda name, *more: made.get(name, lambda: load_strategy(name, *more))()
-    )
-    found = await evaluated("markov", games=2)
+@pytest.mark.parametrize("kind", ["def", "async def"])
+async def test_a_strategy_that_fails_is_no_strategy(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "clumsy.py"
+    path.write_text(CLUMSY.format(kind=kind))
+    found = await evaluated(str(path), games=2)
 
     assert found.moves is not None
     assert (found.moves.asked, found.moves.failed) == (8, 8)
-    assert re.fullmatch(r"ValueError: no idea \(test_evaluation.py:\d+\)", found.moves.first_failure)
+    assert re.fullmatch(r"ValueError: no idea \(clumsy.py:\d+\)", found.moves.first_failure)
     assert judge_criteria(found)[OWN_MOVES].verdict is CriterionVerdict.FAIL
     assert "failed in 8 of 8 moves" in judge_criteria(found)[OWN_MOVES].found
 
@@ -305,13 +312,13 @@ async def our_player(
 async def test_a_player_that_verifies_its_callers_registers_and_is_judged_over_http(home: Path, protocol: str) -> None:
     port = free_ports(2)
     async with our_player(home, port, f"http://localhost:{port + 1}/mcp", protocol=protocol):
-        found = await evaluated(f"localhost:{port}", manager_port=port + 1, games=13)
+        found = await evaluated(f"localhost:{port}", manager_port=port + 1, games=14)
         again = await evaluated(
             f"http://localhost:{port}/mcp", manager_port=port + 1, games=2, seed="8", wait_seconds=0.5
         )
 
     assert (found.player, found.protocol) == ("Alpha", protocol)
-    assert (found.message_count, found.fault_count, found.registration_faults) == (2 * 13 * 4 + 1, 0, ())
+    assert (found.message_count, found.fault_count, found.registration_faults) == (2 * 14 * 4 + 1, 0, ())
     assert found.moves is None
     assert verdicts(found) == [
         CriterionVerdict.PASS,
@@ -372,7 +379,7 @@ async def test_a_player_that_was_checked_before_comes_over(home: Path) -> None:
             await checker.stop()
             found = await evaluated(f"localhost:{port}", manager_port=port + 1, wait_seconds=BOUND, games=1)
 
-    assert (len(found.games), found.fault_count) == (4, 0)
+    assert (len(found.games), found.fault_count) == (8, 0)
 
 
 class Guest:
@@ -420,10 +427,29 @@ def guest(**more: Any) -> Guest:
 
 
 async def test_a_stranger_in_the_letter_of_the_seeds_has_only_valid_messages() -> None:
-    found = await guest().evaluated(games=3)
+    found = await guest().evaluated(games=4)
 
-    assert (found.message_count, found.fault_count) == (2 * 3 * 4 + 1, 0)
+    assert (found.message_count, found.fault_count) == (2 * 4 * 4 + 1, 0)
     assert found.player == "guest"
+
+
+async def test_an_evaluation_is_an_experiment_that_gives_the_same_rows_again(tmp_path: Path) -> None:
+    visitor = guest()
+    request = EvaluationRequest(
+        f"localhost:{visitor.port}", EVEN_ODD, "7", games=8, earlier="markov", manager_port=visitor.port + 1
+    )
+    async with asyncio.timeout(BOUND):
+        async with visitor.present():
+            found = await asyncio.to_thread(Evaluator(request).run, tmp_path / "evaluated")
+        again = Experiment.from_file(tmp_path / "evaluated" / "experiment.toml")
+        async with visitor.present():
+            calls = CallSettings(manager_port=visitor.port + 1)
+            results = await asyncio.to_thread(again.run, tmp_path / "again", calls=calls)
+
+    assert len(found.games) == 5 * 8
+    before = ExperimentResults(tmp_path / "evaluated")
+    assert before.write_csv().read_bytes() == results.write_csv().read_bytes()
+    assert not any(row.repeatable for row in before.rows()), "a running player may do anything"
 
 
 async def test_a_player_of_an_earlier_league_is_not_held_to_the_token_of_another_with_its_id() -> None:
@@ -440,7 +466,7 @@ async def test_a_registration_that_is_not_in_the_form_is_a_message_that_is_not_v
     found = await guest(version=None).evaluated(games=1)
     ((fault, count),) = found.faults_by_frequency
 
-    assert (found.message_count, found.fault_count, count) == (2 * 4 + 1, 1, 1)
+    assert (found.message_count, found.fault_count, count) == (2 * 2 * 4 + 1, 1, 1)
     assert fault.where == "register_player"
     assert fault.what.startswith("E002: LEAGUE_REGISTER_REQUEST: 'player_meta.version'")
     assert judge_criteria(found)[VALID].verdict is CriterionVerdict.FAIL
@@ -500,7 +526,7 @@ async def test_another_spelling_is_a_fault_and_a_plain_mcp_server_is_none(
     visitor.player.answer = understand  # type: ignore[method-assign]
     found = await visitor.evaluated(games=1)
 
-    assert found.message_count == 9
+    assert found.message_count == 17
     assert {fault.what for fault, _ in found.faults_by_frequency} == faults
 
 
@@ -547,7 +573,9 @@ async def test_answers_in_calls_of_its_own_reach_the_referee() -> None:
 
     async def post(params: Params, answer: dict[str, Any]) -> None:
         (round_,) = [
-            one for one in visitor.player.received_params("notify_round") if one["round_id"] == params["round_id"]
+            one
+            for one in visitor.player.received_params("notify_round")
+            if any(match["match_id"] == params["match_id"] for match in one["matches"])
         ]
         method = answer["message_type"].lower()
         body = json.dumps({"jsonrpc": "2.0", "method": method, "params": answer, "id": 1}).encode()

@@ -5,8 +5,9 @@ import signal
 from pathlib import Path
 
 from agent_league.lab import ExperimentResults
-from agent_league.lab.evaluation.evaluation_rows import PLAYER_LABEL
-from tests.cli.command import league, running
+from agent_league.lab.evaluation.evaluator import PLAYER_LABEL
+from tests.cli.command import free_ports, league, running, until
+from tests.cli.test_experiment import count_rows
 
 
 def test_a_strategy_is_evaluated_and_the_report_is_where_it_says(tmp_path: Path) -> None:
@@ -36,16 +37,32 @@ def test_its_games_are_an_experiment_that_can_be_played_again(tmp_path: Path) ->
         assert [(row.first == PLAYER_LABEL) for row in own] == [game["seat"] == 0 for game in opponent["played"]]
         won = [row.winner == ("first" if row.first == PLAYER_LABEL else "second") for row in own]
         assert won == [game["ending"] == "win" for game in opponent["played"]]
-        assert not any(row.repeatable for row in own)
+        assert all(row.repeatable for row in own)
     assert len(rows) == 3 * 12
     assert results.summary.is_finished
-    again = league("experiment", "here/experiment.toml", "--out", "again", cwd=tmp_path)
+    again = league("experiment", "here/experiment.toml", "--out", "again", "--games-csv", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert "always first" in again.stdout
+    assert results.write_csv().read_bytes() == (tmp_path / "again" / "games.csv").read_bytes()
+    ratings = results.summary.games[0].ratings
+    assert ratings
+    shown = ratings.table.to_json()["ratings"]
+    assert [one["elo"] for one in found["ratings"]["ratings"]] == [one["elo"] for one in shown]
     refused = league("evaluate", "markov", "--games", 2, "--out", "again", cwd=tmp_path)
-    assert "--out again: experiment.toml, games.sqlite, report.md, report.html is there already" in refused.stderr
-    single = league("evaluate", "random", "--games", 1, "--out", "single", cwd=tmp_path)
-    assert "not as an experiment: an experiment has a game on each side at least" in single.stderr
+    assert "--out again: experiment.toml, games.sqlite, games.csv, report.md, report.html is there" in refused.stderr
+
+
+def test_an_odd_number_of_games_is_made_even_and_said_so(tmp_path: Path) -> None:
+    done = league("evaluate", "random", "--games", 1, "--out", "single", cwd=tmp_path)
+    assert "2 games are played against each opponent, so that each of 1 seeds has equally many" in done.stderr
+
+
+def test_an_address_where_nobody_is_leaves_no_folder(tmp_path: Path) -> None:
+    ports = free_ports(2)
+    options = ("--wait", "0.1", "--manager-port", ports)
+    done = league("evaluate", f"localhost:{ports + 1}", *options, "--out", "here", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "start it first" in done.stderr
+    assert not (tmp_path / "here").exists()
 
 
 def test_a_criterion_that_fails_is_exit_code_1_and_json_is_all_that_is_printed(tmp_path: Path) -> None:
@@ -70,15 +87,22 @@ def test_where_nothing_can_be_written_nothing_is_played(tmp_path: Path) -> None:
 
     assert done.returncode == 2
     assert "--out /proc/here: nothing can be written there" in done.stderr
-    assert "Against" not in done.stderr
+    assert "games" not in done.stderr
 
 
 def test_ctrl_c_leaves_a_report_of_what_there_was(tmp_path: Path) -> None:
     with running(["evaluate", "random", "--games", 400, "--out", "here"], cwd=tmp_path) as (process,):
-        process.prints("Against always first")
+        until(lambda: count_rows(tmp_path / "here"), "a row is written")
         process.signal(signal.SIGINT)
         assert process.ends() == 130
         assert "Interrupted: it tells of" in process.text
     found = json.loads((tmp_path / "here" / "evaluation.json").read_text(encoding="utf-8"))
     assert found["interrupted"] is True
-    assert found["opponents"][0]["games"] == 400
+    assert 0 < found["opponents"][0]["games"] < 400
+
+
+def test_an_evaluation_that_could_not_begin_leaves_no_folder(tmp_path: Path) -> None:
+    done = league("evaluate", f"http://localhost:{free_ports(1)}/mcp", "--wait", 0, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "nobody listens there; start it first" in done.stderr
+    assert list(tmp_path.iterdir()) == []

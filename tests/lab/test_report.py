@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def games(won: int, drawn: int, lost: int, technical: int = 0, **more: Any) -> t
     )
     how = {GameEnding.TECHNICAL_LOSS: "move_timeout"}
     return tuple(
-        PracticeGame(f"R1M{number}", number % 2, ending, how.get(ending, ""), seconds=(0.002, 0.004), **more)
+        PracticeGame(f"R1M{number}", number % 2, ending, how=how.get(ending, ""), seconds=(0.002, 0.004), **more)
         for number, ending in enumerate(endings, 1)
     )
 
@@ -78,39 +79,42 @@ def evaluation(*series: OpponentSeries, **more: Any) -> Evaluation:
     return Evaluation(**{**basics, "series": series, **more})
 
 
-STRONG = evaluation(OpponentSeries("random", "", games(61, 30, 9)), OpponentSeries("first", "", games(100, 0, 0)))
+def opponent(name: str, played: tuple[PracticeGame, ...] = (), cut_short_reason: str = "") -> OpponentSeries:
+    """A series whose games are those of ten seeds, one after the other."""
+    seeds = max(1, min(10, len(played) // 2))
+    dealt = [replace(game, seed=str(place * seeds // len(played))) for place, game in enumerate(played)]
+    return OpponentSeries(name, "", tuple(dealt), cut_short_reason)
+
+
+STRONG = evaluation(opponent("random", games(61, 30, 9)), opponent("first", games(100, 0, 0)))
 
 
 def test_a_row_has_the_outer_interval_and_an_exact_p_value_corrected_after_holm() -> None:
     mixed = games(2, 0, 0) * 4 + games(1, 0, 1) * 6  # Student's over blocks of two is 51.5 to 88.5
-    row = results_table(
-        evaluation(OpponentSeries("random", "", mixed), OpponentSeries("first", "", games(10, 0, 0)))
-    ).rows
+    row = results_table(evaluation(opponent("random", mixed), opponent("first", games(10, 0, 0)))).rows
 
     assert row[0] == ("random", "20", "14/0/6", "70.0% (48.1 - 88.5)", "0.12", "0.12")
     assert row[1] == ("first", "10", "10/0/0", "100.0% (72.2 - 100.0)", "0.0020", "0.0039")
 
 
 def test_a_player_that_changes_its_ways_has_a_wide_interval() -> None:
-    in_a_row = OpponentSeries(
-        "random", "", games(50, 0, 50)
-    ).score.win_rate  # it won the first half, and lost the second
-    one_by_one = OpponentSeries("random", "", tuple(games(1, 0, 1) * 50)).score.win_rate
+    in_a_row = opponent("random", games(50, 0, 50)).score.win_rate  # it won the first half, and lost the second
+    one_by_one = opponent("random", tuple(games(1, 0, 1) * 50)).score.win_rate
 
     assert one_by_one == estimate_rate(50, 100)
     assert in_a_row.high - 0.5 == pytest.approx(2.262 * (10 / 9 / 4 / 10) ** 0.5, abs=1e-3)
-    assert list(OpponentSeries("random", "", games(50, 0, 50)).estimate_win_rates([100])) == [in_a_row]
+    assert list(opponent("random", games(50, 0, 50)).estimate_win_rates([100])) == [in_a_row]
 
 
 def test_games_that_the_opponent_failed_count_for_nothing() -> None:
     walkovers = tuple(PracticeGame(f"W{number}", 0, GameEnding.WALKOVER) for number in range(5))
-    series = OpponentSeries("earlier version", "", (*games(1, 0, 1), *walkovers))
+    series = opponent("earlier version", (*games(1, 0, 1), *walkovers))
 
     assert (len(series.valid_games), series.score.win_rate.value, series.p_value) == (2, 0.5, 1.0)
 
 
 def test_an_opponent_that_was_not_there_is_a_remark() -> None:
-    nobody = evaluation(OpponentSeries("earlier version", "", cut_short_reason="give one with --earlier"))
+    nobody = evaluation(opponent("earlier version", cut_short_reason="give one with --earlier"))
 
     assert results_table(nobody).rows == ()
     assert "earlier version: not played: give one with --earlier" in render_markdown(nobody)
@@ -126,26 +130,23 @@ def test_a_player_that_does_all_that_is_asked_passes() -> None:
     ("won", "verdict"), [(60, CriterionVerdict.FAIL), (61, CriterionVerdict.PASS)], ids=["exactly 60%", "more than 60%"]
 )
 def test_more_than_60_percent_means_more(won: int, verdict: CriterionVerdict) -> None:
-    found = judge_criteria(evaluation(OpponentSeries("random", "", games(won, 0, 100 - won))))[WINS]
+    found = judge_criteria(evaluation(opponent("random", games(won, 0, 100 - won))))[WINS]
 
     assert found.verdict is verdict
     assert found.note == "The interval includes 60%: play more games to be sure."
 
 
 def test_what_is_sure_has_no_note() -> None:
-    assert not judge_criteria(evaluation(OpponentSeries("random", "", games(95, 0, 5))))[WINS].note
+    assert not judge_criteria(evaluation(opponent("random", games(95, 0, 5))))[WINS].note
 
 
 def test_fewer_than_100_games_decide_nothing() -> None:
-    assert (
-        judge_criteria(evaluation(OpponentSeries("random", "", games(99, 0, 0))))[WINS].verdict
-        is CriterionVerdict.NOT_JUDGED
-    )
+    assert judge_criteria(evaluation(opponent("random", games(99, 0, 0))))[WINS].verdict is CriterionVerdict.NOT_JUDGED
 
 
 def test_in_a_game_of_luck_the_mark_is_shown_with_what_chance_gives() -> None:
     chances = WinChances(0.25, 0.25, alike=True, single=True)
-    lucky = judge_criteria(evaluation(OpponentSeries("random", "", games(24, 50, 26)), chances=chances))[WINS]
+    lucky = judge_criteria(evaluation(opponent("random", games(24, 50, 26)), chances=chances))[WINS]
 
     assert lucky.verdict is CriterionVerdict.NOT_JUDGED
     assert "24 of 100 games won: 24.0%" in lucky.found
@@ -163,7 +164,7 @@ def test_in_a_game_of_luck_the_mark_is_shown_with_what_chance_gives() -> None:
     ],
 )
 def test_what_cannot_be_reached_is_not_judged(chances: WinChances, note: str) -> None:
-    found = judge_criteria(evaluation(OpponentSeries("random", "", games(24, 50, 26)), chances=chances))[WINS]
+    found = judge_criteria(evaluation(opponent("random", games(24, 50, 26)), chances=chances))[WINS]
 
     assert found.verdict is (CriterionVerdict.NOT_JUDGED if note else CriterionVerdict.FAIL)
     assert found.note.endswith(note)
@@ -218,7 +219,7 @@ def test_one_failure_is_one_too_many(good: int, bad: int, verdict: CriterionVerd
         PracticeGame(f"L{number}", 0, GameEnding.TECHNICAL_LOSS, how="move_timeout", timeouts=1)
         for number in range(bad)
     )
-    found = judge_criteria(evaluation(OpponentSeries("random", "", (*games(good, 0, 0), *late))))
+    found = judge_criteria(evaluation(opponent("random", (*games(good, 0, 0), *late))))
 
     assert found[TIMEOUTS].verdict is found[TECHNICAL].verdict is verdict
     assert found[TIMEOUTS].found == f"{bad} timeouts in {good + bad} games; the longest run without one: {good}"
@@ -233,7 +234,7 @@ def test_one_bad_message_among_many_fails_and_is_never_rounded_away() -> None:
     bad = PracticeGame(
         "M", 0, GameEnding.WIN, seconds=(0.1,), faults=(MessageFault("choose_parity", "E003: no timestamp"),)
     )
-    found = judge_criteria(evaluation(OpponentSeries("random", "", (*games(1500, 0, 0), bad))))[VALID]
+    found = judge_criteria(evaluation(opponent("random", (*games(1500, 0, 0), bad))))[VALID]
 
     assert found.verdict is CriterionVerdict.FAIL
     assert "3000 of 3001" in found.found
@@ -242,7 +243,7 @@ def test_one_bad_message_among_many_fails_and_is_never_rounded_away() -> None:
 
 def test_a_failed_step_with_bad_input_fails_the_player() -> None:
     broken = Conformance(passed=3, failed=(MessageFault("a body that is not JSON is refused", "HTTP 500"),))
-    player = evaluation(OpponentSeries("random", "", games(1, 0, 0)), conformance=broken)
+    player = evaluation(opponent("random", games(1, 0, 0)), conformance=broken)
 
     assert judge_criteria(player)[GRACEFUL].verdict is CriterionVerdict.FAIL
     assert "HTTP 500" in render_markdown(player)
@@ -278,17 +279,17 @@ def test_a_plot_is_a_whole_svg_that_is_told_in_words_too(plot: Any, found: Evalu
 
 
 def test_a_bar_is_as_long_as_its_share() -> None:
-    root = ET.fromstring(draw_outcomes(evaluation(OpponentSeries("random", "", games(28, 52, 20)))))
+    root = ET.fromstring(draw_outcomes(evaluation(opponent("random", games(28, 52, 20)))))
     bars = {
         one.get("class"): float(one.get("width", 0)) for one in root.iter(f"{SVG}rect") if one.get("height") == "24"
     }
 
-    assert bars == {"win": 126.0, "draw": 234.0, "loss": 90.0}  # of 450
+    assert bars == {"win": 70.0, "draw": 130.0, "loss": 50.0}  # of 250
     assert "28 / 52 / 20" in "".join(root.itertext())
 
 
 def test_the_curve_ends_at_the_share_and_has_no_more_points_than_it_needs() -> None:
-    root = ET.fromstring(draw_progress(evaluation(OpponentSeries("random", "", games(2500, 0, 2500)))))
+    root = ET.fromstring(draw_progress(evaluation(opponent("random", games(2500, 0, 2500)))))
     (curve,) = root.iter(f"{SVG}polyline")
     points = [tuple(map(float, point.split(","))) for point in curve.get("points", "").split()]
 
@@ -300,7 +301,7 @@ def test_the_curve_ends_at_the_share_and_has_no_more_points_than_it_needs() -> N
 def test_the_histogram_counts_every_answer_once() -> None:
     seconds = (0.0005, 0.0009, 0.005, 0.05, 0.05)
     root = ET.fromstring(
-        draw_times(evaluation(OpponentSeries("random", "", (PracticeGame("M", 0, GameEnding.WIN, seconds=seconds),))))
+        draw_times(evaluation(opponent("random", (PracticeGame("M", 0, GameEnding.WIN, seconds=seconds),))))
     )
     bars = [float(one.get("height", 0)) for one in root.iter(f"{SVG}rect") if one.get("class") == "win"]
 
@@ -342,7 +343,7 @@ def test_a_page_needs_nothing_from_elsewhere_and_obeys_nobody() -> None:
         (tag, attributes.get("content")) for tag, attributes in tags
     ]
     assert "prefers-color-scheme: dark" in page
-    assert page.count("<svg") == 3
+    assert page.count("<figure><svg") == 3
     for written in (page, text):
         assert "\x1b" not in written
         assert "\u202e" not in written
@@ -351,7 +352,7 @@ def test_a_page_needs_nothing_from_elsewhere_and_obeys_nobody() -> None:
 
 def test_somebody_elses_words_make_no_markdown() -> None:
     text = render_markdown(
-        evaluation(OpponentSeries("random", "", games(1, 0, 0)), player=NASTY, location=NASTY, remarks=(NASTY,))
+        evaluation(opponent("random", games(1, 0, 0)), player=NASTY, location=NASTY, remarks=(NASTY,))
     )
     rows = [line for line in text.splitlines() if line.startswith("|")]
 
@@ -364,7 +365,7 @@ def test_somebody_elses_words_make_no_markdown() -> None:
 
 
 def test_json_holds_all_numbers() -> None:
-    found = json.loads(render_json(evaluation(OpponentSeries("random", "", games(14, 0, 5, 1)))))
+    found = json.loads(render_json(evaluation(opponent("random", games(14, 0, 5, 1)))))
     (random,) = found["opponents"]
 
     assert (random["wins"], random["losses"], random["technical_losses"]) == (14, 5, {"move_timeout": 1})
@@ -378,14 +379,14 @@ def test_json_holds_all_numbers() -> None:
 
 def test_a_single_payoff_has_no_interval() -> None:
     paid = (PracticeGame("M", 0, GameEnding.WIN, payoff=3.0),)
-    found = evaluation(OpponentSeries("random", "", paid), has_amounts=True)
+    found = evaluation(opponent("random", paid), has_amounts=True)
 
     assert results_table(found).rows[0][-1] == "3"
     assert json.loads(render_json(found))["opponents"][0]["payoff"] == {"value": 3.0, "low": None, "high": None}
 
 
 def test_a_report_is_written_once_and_never_over_another(tmp_path: Path) -> None:
-    folder = choose_report_folder(STRONG, tmp_path)
+    folder = choose_report_folder(STRONG.player, STRONG.started_at, tmp_path)
     written = write_report(STRONG, folder)
 
     assert folder.name == "Alpha-20250115T103000Z"
@@ -395,7 +396,7 @@ def test_a_report_is_written_once_and_never_over_another(tmp_path: Path) -> None
         check_report_folder(folder)
     with pytest.raises(FileExistsError):
         write_report(STRONG, folder)
-    assert choose_report_folder(STRONG, tmp_path).name == "Alpha-20250115T103000Z-2"
+    assert choose_report_folder(STRONG.player, STRONG.started_at, tmp_path).name == "Alpha-20250115T103000Z-2"
     for name in re.findall(r"!\[[^]]*]\(([^)]*)\)", (folder / "evaluation.md").read_text(encoding="utf-8")):
         assert (folder / name).is_file()
 
@@ -404,7 +405,7 @@ def test_a_report_is_written_once_and_never_over_another(tmp_path: Path) -> None
     ("player", "name"), [("../../etc", "etc"), (NASTY, "img-src-x-onerror"), ("...", "player"), ("x" * 99, "x" * 40)]
 )
 def test_a_players_name_is_no_path(player: str, name: str, tmp_path: Path) -> None:
-    folder = choose_report_folder(evaluation(player=player), tmp_path)
+    folder = choose_report_folder(player, "2025-01-15T10:30:00Z", tmp_path)
 
     assert folder.parent == tmp_path
     assert folder.name.startswith(name)
@@ -417,9 +418,7 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 
 
 def test_the_player_is_rated_beside_its_opponents_once_more_without_technical_losses() -> None:
-    found = evaluation(
-        OpponentSeries("random", "", games(30, 4, 6, technical=20)), OpponentSeries("first", "", games(40, 0, 20))
-    )
+    found = evaluation(opponent("random", games(30, 4, 6, technical=20)), opponent("first", games(40, 0, 20)))
     told = json.loads(render_json(found))["ratings"]
 
     assert [one["player_id"] for one in told["ratings"]] == ["Alpha", "random", "first"]
@@ -428,14 +427,14 @@ def test_the_player_is_rated_beside_its_opponents_once_more_without_technical_lo
     assert without["Alpha"]["elo"] > told["ratings"][0]["elo"] + 50
     for text in (render_markdown(found), render_html(found)):
         assert "Without its technical losses Alpha would be at +" in text
-        assert "The first seat of tic" in text
+        assert "The first seat of Tic-Tac-Toe is" in text
     assert json.loads(render_json(evaluation()))["ratings"] is None
     assert "Ratings</h2>" not in render_html(evaluation())
 
 
 def test_a_rating_has_a_wide_interval_where_the_player_changes_its_ways() -> None:
     def width(played: tuple[PracticeGame, ...]) -> float:
-        found = rate_evaluation(evaluation(OpponentSeries("random", "", played), game_type="even_odd"))
+        found = rate_evaluation(evaluation(opponent("random", played), game_type="even_odd"))
         assert found
         return found.table.ratings[0].high - found.table.ratings[0].low
 

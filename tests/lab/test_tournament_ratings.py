@@ -7,7 +7,7 @@ import pytest
 
 from agent_league.lab.scoreboard import GameTally, PairTallies, Scoreboard, tally_returns
 from agent_league.lab.tournament import Tournament
-from agent_league.lab.tournament_ratings import rate_tournament
+from agent_league.lab.tournament_ratings import rate_results, rate_tournament
 from agent_league.ratings.tables import RankMethod
 
 NAMES = ("a", "b", "c")
@@ -69,6 +69,11 @@ def test_only_a_misfit_that_matters_is_told() -> None:
     told = list(rate_tournament(far, "even_odd").describe())
     assert any(sentence.startswith("One number a player doesn't describe these results") for sentence in told)
     assert told[-1].startswith("`--rank nash`")
+    rows = list(far.list_results("even_odd"))
+    by_elo = rate_results(rows, far, (), RankMethod.ELO, is_of_experiment=True)
+    assert list(by_elo.describe())[-1].startswith('`ranking = "nash"` and `ranking = "alpha-rank"` rank')
+    by_nash = rate_results(rows, far, (), RankMethod.NASH, is_of_experiment=True)
+    assert list(by_nash.describe())[-1].endswith("more seeds may change them.")
 
 
 def test_a_circle_within_single_series_is_no_circle() -> None:

@@ -4,7 +4,11 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+import pytest
+
+from agent_league.errors import LeagueFailed
 from agent_league.lab.workers import run_all
 
 
@@ -24,6 +28,36 @@ def test_each_item_is_run_once_in_other_processes() -> None:
     results = list(run_all(map(Item, range(500)), jobs=2, preload=(__name__,)))
     assert sorted(number for number, _ in results) == list(range(500))
     assert os.getpid() not in {process for _, process in results}
+
+
+@dataclass(frozen=True)
+class DeadlyItem:
+    """Ends its process, as long as there is no file at `mark`: then it is there, unless the item kills for ever."""
+
+    number: int
+    mark: Path | None = None
+    kills_always: bool = False
+
+    def __str__(self) -> str:
+        return f"item {self.number}"
+
+    def run(self) -> Iterator[int]:
+        if self.kills_always or (self.mark and not self.mark.exists()):
+            if self.mark:
+                self.mark.touch()
+            os._exit(3)
+        yield self.number
+
+
+def test_what_a_lost_process_had_is_run_again_alone(tmp_path: Path) -> None:
+    items = [DeadlyItem(number, tmp_path / f"{number}" if number in (7, 30) else None) for number in range(60)]
+    assert sorted(run_all(items, jobs=2, preload=(__name__,), max_bundle=4)) == list(range(60))
+
+
+def test_an_item_that_always_ends_its_process_is_named() -> None:
+    items = [DeadlyItem(number, kills_always=number == 5) for number in range(20)]
+    with pytest.raises(LeagueFailed, match="ended with item 5, also if it had nothing else: a player"):
+        list(run_all(items, jobs=2, preload=(__name__,)))
 
 
 def test_items_that_wait_are_not_bundled() -> None:

@@ -63,6 +63,7 @@ def plays_first_move(usage: Any) -> Answer:
     async def answer(server: ModelServer, body: Body, request: web.Request) -> web.StreamResponse:
         told = next(message["content"] for message in body["messages"] if message["role"] == "user")
         offered = json.loads(told.split('source="options">\n')[1].split("\n")[0])
-        return await chooses(offered[0][0], usage)(server, body, request)
+        first = next(iter(offered[0]))  # of a row of moves, or of moves by their numbers
+        return await chooses(first, usage)(server, body, request)
 
     return answer

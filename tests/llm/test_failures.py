@@ -17,7 +17,7 @@ from agent_league.players.decision import StrategyRunner
 from agent_league.text import MAX_SENTENCE, shorten
 from tests.conftest import BOUND
 from tests.llm.openai_server import Answer, ModelServer, chooses, model_server, says, sends
-from tests.llm.test_thinking import thinker, usage_of
+from tests.llm.test_thinking import thinker, thought, usage_of
 from tests.players.test_decision import observe
 
 API_KEY_VARIABLE = LlmSettings().api_key_variable
@@ -38,6 +38,13 @@ async def remarks_of(answer: Answer, moves: int = 2, **settings: Any) -> list[st
         for number in range(moves):
             await strategy.choose(observe(f"R{number}M1"))
     return remarks[1:-1]
+
+
+async def test_moves_of_the_fallback_are_told_a_few_times_and_then_counted() -> None:
+    told = await remarks_of(sends(500, "{}"), moves=9)
+    assert len(told) == 3
+    assert told[0].startswith("always_even plays in R0M1, not small-model: its server answers with status 500")
+    assert told[2].endswith("Further moves of it are counted, and told at the end.")
 
 
 async def test_the_servers_own_sentence_is_told_once_and_goes_to_the_log_and_never_to_others(log: JsonLogger) -> None:
@@ -115,6 +122,11 @@ async def test_what_nobody_can_have_thought_about_costs_nothing(answer: Answer |
         async with thinker(base_url, remarks) as strategy:
             await strategy.choose(observe())
     assert remarks[-1] == "small-model: moves: 1 (1 by the fallback), tokens: 0, cost: not known."
+
+
+async def test_with_a_price_what_nobody_can_have_thought_about_costs_nothing_rather_than_nobody_knows_what() -> None:
+    found, _ = await thought(sends(404), price={"input": 1.0, "output": 1.0})
+    assert (usage_of(found).attempts, usage_of(found).cost_usd) == (1, 0.0)
 
 
 def lists(*names: Any) -> Answer:

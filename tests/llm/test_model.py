@@ -54,7 +54,8 @@ def test_a_model_has_to_be_named() -> None:
 @pytest.mark.parametrize("model", ["gpt-5-mini", "nobody:knows", "nobody-knows"])
 def test_a_provider_that_nobody_knows_is_named(model: str) -> None:
     assert mistake(model=model).startswith(f"strategy llm: model: '{model}' can't be used: ")
-    assert mistake(model=model).endswith("; a server of your own needs --base-url")
+    wanted = "llm.base_url in defaults/player.json, or --base-url of `league player`"
+    assert mistake(model=model).endswith(f"; a server of your own needs {wanted}")
 
 
 def test_the_library_prints_no_banner_into_the_player_s_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,9 +145,9 @@ def test_a_key_has_no_place_in_the_settings_and_an_address_takes_no_password() -
         LlmSettings(base_url="https://me:secret@host/v1")
 
 
-@pytest.mark.parametrize(("own", "sent"), [("sk-own", "Bearer sk-own"), (None, "Bearer api-key-not-set")])
+@pytest.mark.parametrize(("own", "sent"), [("sk-own", "Bearer sk-own"), (None, None)])
 async def test_a_server_of_ones_own_gets_its_own_key_and_never_openais(
-    monkeypatch: pytest.MonkeyPatch, own: str | None, sent: str
+    monkeypatch: pytest.MonkeyPatch, own: str | None, sent: str | None
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
     monkeypatch.delenv(API_KEY_VARIABLE, raising=False)
@@ -159,6 +160,21 @@ async def test_a_server_of_ones_own_gets_its_own_key_and_never_openais(
     assert "sk-o" not in f"{found} {remarks} {server.asked}"
 
 
+def test_a_variable_that_is_named_for_the_key_has_to_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    own: dict[str, Any] = {"model": "small-model", "base_url": HERE, "api_key_variable": "MY_KEY"}
+    start = f"strategy llm: api_key_variable: small-model at {HERE} is to have its key from there, and "
+    end = "; set it, or leave api_key_variable out if the server wants no key"
+    for value in (None, "", " \n"):
+        monkeypatch.delenv("MY_KEY", raising=False)
+        if value is not None:
+            monkeypatch.setenv("MY_KEY", value)
+        assert mistake(**own) == f"{start}the environment variable MY_KEY is not set{end}"
+    monkeypatch.setenv("MY_KEY", "of two\nlines")
+    assert mistake(**own) == f"{start}the environment variable MY_KEY should be one line of text{end}"
+    monkeypatch.setenv("MY_KEY", "sk-mine")
+    check_strategy("llm", PlayerDefaults(llm=LlmSettings(**own)))
+
+
 async def test_a_server_of_ones_own_is_told_nothing_of_an_account_with_openai(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "project-mine")
@@ -166,7 +182,7 @@ async def test_a_server_of_ones_own_is_told_nothing_of_an_account_with_openai(mo
     async with model_server(chooses("odd")) as server, thinker(server.base_url) as strategy:
         await strategy.choose(observe())
     (headers,) = server.headers
-    assert set(headers) == {*ALLOWED_HEADERS, "accept-encoding"}
+    assert set(headers) == {*ALLOWED_HEADERS, "accept-encoding"} - {"authorization"}
     assert headers["accept-encoding"] == "identity"
     assert "mine" not in str(headers)
 

@@ -21,11 +21,11 @@ def ways(server: ModelServer) -> list[str]:
     return ["tool" if "tools" in body else "native" if "response_format" in body else "prompted" for body in asked]
 
 
-def unable(status: int, *fields: str) -> Answer:
+def unable(status: int, *fields: str, move: str = "odd") -> Answer:
     """Refuses questions with one of these fields, and answers others."""
 
     async def answer(server: ModelServer, body: Body, request: web.Request) -> web.StreamResponse:
-        known = chooses("odd") if not set(fields) & body.keys() else sends(status, '{"error": "unknown field"}')
+        known = chooses(move) if not set(fields) & body.keys() else sends(status, '{"error": "unknown field"}')
         return await known(server, body, request)
 
     return answer
@@ -64,11 +64,23 @@ async def test_a_way_that_has_worked_is_kept_when_the_server_refuses_something_l
     assert ways(server) == ["native"] * 3
 
 
-async def test_a_server_that_refuses_everything_is_asked_in_each_way_and_the_fallback_plays() -> None:
+async def test_a_server_that_refuses_everything_is_asked_in_each_way_once_and_the_fallback_plays() -> None:
     async with model_server(sends(400)) as server, thinker(server.base_url) as strategy:
-        found = [await strategy.choose(observe(f"R{number}M1")) for number in range(2)]
-    assert ["status 400" in str(usage_of(one).fallback) for one in found] == [True, True]
-    assert ways(server) == ["native", "tool", "prompted"] * 2
+        found = [await strategy.choose(observe(f"R{number}M1")) for number in range(3)]
+    assert ["status 400" in str(usage_of(one).fallback) for one in found] == [True] * 3
+    assert ways(server) == ["native", "tool", "prompted", "prompted", "prompted"]
+
+
+async def test_a_refused_way_is_never_tried_again_though_no_legal_answer_has_come_yet() -> None:
+    async with (
+        model_server(unable(400, "response_format", move="no move")) as server,
+        thinker(server.base_url) as strategy,
+    ):
+        for number in range(4):
+            await strategy.choose(observe(f"R{number}M1"))
+    assert len(server.asked) > 6
+    assert ways(server).count("native") == 1
+    assert {"tool", "prompted"} < set(ways(server))
 
 
 @pytest.mark.parametrize("status", [401, 403, 429])

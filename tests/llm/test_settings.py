@@ -114,7 +114,9 @@ def test_a_header_names_a_variable_and_nothing_that_the_connection_needs(headers
 def test_litellm_needs_an_address_and_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LEAGUE_LLM_API_KEY", raising=False)
     start = "strategy llm: model: 'litellm:gpt-5-mini' can't be used: a LiteLLM proxy needs "
-    assert mistake(model="litellm:gpt-5-mini") == f"{start}its address, as --base-url or llm.base_url"
+    assert mistake(model="litellm:gpt-5-mini") == (
+        f"{start}its address, as llm.base_url in defaults/player.json, or --base-url of `league player`"
+    )
     assert mistake(model="litellm:gpt-5-mini", base_url=HERE) == (
         f"{start}a key, and LEAGUE_LLM_API_KEY is not set; for one without keys name the model gpt-5-mini"
     )
@@ -130,31 +132,21 @@ async def test_litellm_with_both_is_asked_for_the_model_itself(monkeypatch: pyte
 async def test_a_price_of_ones_own_makes_the_budget_hold_with_any_server() -> None:
     price = {"input": 1000.0, "output": 5000.0}
     cost = (TOKENS["prompt_tokens"] * 1000 + TOKENS["completion_tokens"] * 5000) / 1e6
-    async with (
-        model_server(chooses("odd")) as server,
-        thinker(server.base_url, price=price, max_cost_usd=2 * cost) as strategy,
-    ):
-        found = [await strategy.choose(observe(f"R{number}M1")) for number in range(4)]
-    assert [usage_of(one).cost_usd for one in found] == [pytest.approx(cost)] * 2 + [0.0] * 2
-    assert len(server.asked) == 2
-    assert str(usage_of(found[2]).fallback).startswith("its $")
+    own: dict[str, Any] = {"price": price, "output_tokens": 8, "max_cost_usd": 2.5}
+    async with model_server(chooses("odd")) as server, thinker(server.base_url, **own) as strategy:
+        found = [await strategy.choose(observe(f"R{number}M1")) for number in range(20)]
+    asked = len(server.asked)
+    assert 1 < asked < 20
+    assert [usage_of(one).cost_usd for one in found[:asked]] == [pytest.approx(cost)] * asked
+    assert asked * cost <= 2.5
+    assert str(usage_of(found[-1]).fallback).startswith("its $2.5 don't suffice")
 
 
 async def test_with_a_price_a_server_that_tells_no_tokens_is_charged_by_letters() -> None:
     price = {"input": 1000.0, "output": 5000.0}
-    found, server = await thought(chooses("odd", usage=None), price=price)
+    found, server = await thought(chooses("odd", usage=None), price=price, max_cost_usd=None)
     letters = sum(len(text) for text in server.texts(0))
-    assert usage_of(found).cost_usd == pytest.approx(letters // 4 / 1000, rel=0.01)
-
-
-async def test_what_the_server_says_that_it_cost_is_believed_where_no_price_is_set() -> None:
-    async with (
-        model_server(chooses("odd", usage={**TOKENS, "cost": 0.4})) as server,
-        thinker(server.base_url, max_cost_usd=1.0) as strategy,
-    ):
-        found = [await strategy.choose(observe(f"R{number}M1")) for number in range(4)]
-    assert [usage_of(one).cost_usd for one in found] == [0.4, 0.4, 0.4, None]
-    assert len(server.asked) == 3
+    assert letters // 4 / 1000 < (usage_of(found).cost_usd or 0) < letters / 1000
 
 
 async def test_the_header_of_litellm_tells_the_cost() -> None:

@@ -17,12 +17,12 @@ from mcp import Client
 from mcp.client.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
+from agent_league.agent.answer_pages import PAGED_FIELDS, mark_untrusted
 from agent_league.mcp.server.app_view import VIEW_URI
 from agent_league.mcp.server.prompts import PROMPTS
-from agent_league.mcp.server.tool_answers import mark_untrusted
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.resources import RESOURCES
+from agent_league.protocol.resources import RESOURCES, Resource
 from tests.cli.command import free_ports, running
 from tests.conftest import BOUND, PlanMaker
 from tests.http.wire import until
@@ -68,6 +68,11 @@ async def bare(there: League, role: Role, method: str, **params: Any) -> Any:
     return json.loads(body)["result"]
 
 
+def is_paged(resource: Resource) -> bool:
+    """Whether its pages are a template of their own."""
+    return resource.method in PAGED_FIELDS and not resource.is_template
+
+
 def only_text(result: types.CallToolResult) -> Any:
     (content,) = result.content
     assert isinstance(content, types.TextContent)
@@ -87,6 +92,7 @@ async def test_every_role_lists_its_tools_its_resources_and_its_prompts(plan: Pl
             views = {VIEW_URI} if role is Role.LEAGUE_MANAGER else set()
             assert {str(found.uri) for found in resources} | {found.uri_template for found in templates} == {
                 *(resource.uri for resource in RESOURCES[role]),
+                *(f"{resource.uri}{{?page}}" for resource in RESOURCES[role] if is_paged(resource)),
                 *views,
             }
             assert {prompt.name for prompt in prompts} == {prompt.name for prompt in PROMPTS[role]}
@@ -114,7 +120,7 @@ async def test_every_resource_is_read_as_its_method_answers(plan: PlanMaker, mod
             (match,) = (await client.read_resource("league://matches/R1M1")).contents
         assert isinstance(standings, types.TextResourceContents)
         assert isinstance(match, types.TextResourceContents)
-        assert json.loads(standings.text) == await bare(there, Role.LEAGUE_MANAGER, "get_standings")
+        assert json.loads(standings.text) == mark_untrusted(await bare(there, Role.LEAGUE_MANAGER, "get_standings"))
         assert json.loads(match.text)["transcript"], "a finished match comes with what was said"
 
 

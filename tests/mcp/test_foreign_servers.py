@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from tests.check.judging import check_port, found
 from tests.cli.command import free_ports
 from tests.conftest import BOUND, PlanMaker
-from tests.foreign.stage import Played, match_files, planned
+from tests.foreign.stage import PATIENT, Played, match_files, planned
 from tests.foreign.web import Message, now, post
 from tests.launch.scripted_guests import hosted
 from tests.mcp.foreign_sdks import FOREIGN_SDKS, ForeignSdk, build_command, install_sdks
@@ -84,7 +84,7 @@ def list_servers(sdks: Sequence[ForeignSdk], first: int) -> Iterator[tuple[Forei
 async def test_servers_of_every_sdk_play_a_league_and_pass_the_check(node: str, plan: PlanMaker) -> None:
     servers = list(list_servers(FOREIGN_SDKS, free_ports(sum(len(sdk.variants) for sdk in FOREIGN_SDKS))))
     ports = {name: port for _, named in servers for name, port in named.items()}
-    made = planned(plan, players=1 + len(ports), referees=1)
+    made = planned(plan, players=1 + len(ports), referees=1, overrides=PATIENT)
     manager = f"http://localhost:{made.manager.port}/mcp"
     async with AsyncExitStack() as stack:
         waits = []

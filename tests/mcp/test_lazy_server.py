@@ -114,6 +114,15 @@ async def test_a_client_that_reads_no_streams_is_answered_in_plain_json_from_the
     assert (status, json.loads(said)["result"]["tools"][0]["name"]) == (200, "knock")
 
 
+@pytest.mark.parametrize("accepted", ["application/json, text/event-stream", "*/*"])
+async def test_who_began_in_plain_json_needs_no_session_whatever_it_accepts_later(place: Place, accepted: str) -> None:
+    status, said = await place.post(INITIALIZE, accept="application/json")
+    assert (status, "result" in json.loads(said)) == (200, True)
+    spoken = {"accept": accepted, "mcp-protocol-version": "2025-11-25"}
+    status, said = await place.post(frame("tools/list"), **spoken)
+    assert (status, json.loads(said)["result"]["tools"][0]["name"]) == (200, "knock")
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
@@ -140,6 +149,9 @@ def test_a_body_without_headers_is_mcp_by_its_method(body: bytes, expected: bool
 
 async def test_who_takes_no_bare_calls_may_have_tool_calls_go_to_the_sdk(tmp_path: Path) -> None:
     assert is_mcp_request(frame("tools/call", name="knock"), tool_calls=True)
+    assert is_mcp_request(frame("tools/call", name="get_match", arguments={"match_id": "R1M1"}), tool_calls=True)
+    told = {"protocol": "league.v2", "message_type": "LEAGUE_REGISTER_REQUEST"}
+    assert not is_mcp_request(frame("tools/call", name="register_player", arguments=told), tool_calls=True)
     assert LazyMcpServer(Made(), JsonLogger("tester", log_root=tmp_path), tool_calls=True).is_mcp_body(
         frame("tools/call")
     )

@@ -10,10 +10,11 @@ import pytest
 from agent_league.log import JsonLogger
 from agent_league.players.events import MatchOver
 from agent_league.players.history import SAVE_DELAY_PER_GAME, SAVE_INTERVAL_SECONDS, PlayerHistory
-from agent_league.players.observation import GameRecord
+from agent_league.players.observation import GameRecord, Move, Observation
 from agent_league.players.sensors import MAX_MOVES_LENGTH
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.players.chair import LEAGUE, Fixed, chair, game_over, invitation, parity_call
+from tests.players.test_player import SIGNED, match_token
 
 
 def saved(home: Path, player_id: str = "P01") -> dict[str, Any]:
@@ -128,6 +129,32 @@ async def test_a_match_that_is_played_again_is_remembered_once_as_it_ended_last(
     assert [game.outcome for game in remembered(home).games] == ["LOSS", "WIN"]
 
 
+async def test_a_match_that_is_played_again_is_decided_as_if_it_had_not_been_played(home: Path) -> None:
+    """Its server was lost between the players' GAME_OVER and the commit: that result never counted."""
+    known: list[list[str]] = []
+
+    class Noting(Fixed):
+        def choose(self, observation: Observation) -> Move:
+            known.append([game.match_id for game in observation.history])
+            return super().choose(observation)
+
+    async with chair(home, Noting(), manager=SIGNED) as seat:
+
+        async def play(match_id: str, token: str) -> None:
+            for method, message in (
+                ("handle_game_invitation", invitation(match_id)),
+                ("choose_parity", parity_call(match_id)),
+                ("notify_match_result", game_over(match_id)),
+            ):
+                assert "error_code" not in await seat.call(method, {**message, "auth_token": token})
+
+        await play("R1M1", match_token(match_id="R1M1"))
+        await play("R2M1", match_token(match_id="R2M1"))
+        await play("R2M1", match_token(match_id="R2M1", lifetime=61))
+        await play("R3M1", match_token(match_id="R3M1"))
+    assert known == [[], ["R1M1"], ["R1M1"], ["R1M1", "R2M1"]]
+
+
 async def test_a_match_that_is_played_again_to_the_same_end_is_no_news(home: Path) -> None:
     memory = remembered(home)
     assert memory.record_game(record("key", "R1M1", "WIN"))
@@ -155,6 +182,14 @@ async def test_what_was_told_before_a_kill_is_there_after(home: Path) -> None:
             after = PlayerHistory("P01", "Agent Alpha", home, seat.player.log)
             assert [game.match_id for game in after.games] == [f"R{one}M1" for one in range(1, number + 1)]
             assert after.opponents["P02"].games == number
+
+
+async def test_a_result_that_comes_after_the_end_is_written_and_leaves_no_file_open(home: Path) -> None:
+    memory = remembered(home)
+    memory.close()
+    assert memory.record_game(record("2026", "R1M1", "WIN"))
+    assert [game["match_id"] for game in saved(home)["matches"]] == ["R1M1"]
+    assert not journal_of(home).exists()
 
 
 def journal_of(home: Path) -> Path:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from operator import xor
 from random import Random
@@ -15,10 +16,13 @@ from agent_league.games.nim import NIM
 from agent_league.games.registry import Game, load_game
 from agent_league.games.tic_tac_toe import TIC_TAC_TOE
 from agent_league.lab.game_series import Series
-from agent_league.players.observation import Observation
+from agent_league.launch.in_process import play_in_process
+from agent_league.players.deadline import THINKING_SECONDS
+from agent_league.players.observation import Observation, Thought
 from agent_league.players.strategies import minimax
 from agent_league.players.strategies.minimax import Minimax, MinimaxSearch
 from agent_league.players.strategies.random_choice import RandomChoice
+from tests.conftest import PlanMaker
 
 QUICK = 300
 """Positions that are enough to see two moves ahead in Connect Four."""
@@ -281,7 +285,7 @@ def test_answers_are_kept_but_not_without_end(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_deadline_cuts_it_short_and_the_answer_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minimax, "_compute_stop_time", lambda _deadline: time.monotonic())
+    monkeypatch.setattr(minimax, "_compute_stop_time", lambda _observation: time.monotonic())
     strategy = Minimax()
     assert strategy.choose(observe(CONNECT_FOUR, CONNECT_FOUR.rules.new(CONNECT_FOUR.parameters))).move in range(7)
     assert not strategy._answers
@@ -291,6 +295,46 @@ def test_a_deadline_cuts_it_short_and_the_answer_is_not_kept(monkeypatch: pytest
     hurried = MinimaxSearch(CONNECT_FOUR.rules, minimax.MAX_POSITIONS, time.monotonic())
     hurried.find_best_moves(CONNECT_FOUR.rules.new(CONNECT_FOUR.parameters))
     assert hurried.is_out_of_time
+
+
+def test_it_thinks_as_long_as_it_is_given_and_without_a_limit_until_its_positions_run_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each look at the clock is a tenth of a second; the clock is read once for so many positions."""
+    looks = 0
+
+    def look() -> float:
+        nonlocal looks
+        looks += 1
+        return looks / 10
+
+    monkeypatch.setattr("agent_league.players.strategies.minimax.time.monotonic", look)
+    state = CONNECT_FOUR.rules.new(CONNECT_FOUR.parameters)
+    seen = {}
+    for seconds in (0.5, 1.0, None):
+        looks = 0
+        assert Minimax().choose(observe(CONNECT_FOUR, state, thinking_seconds=seconds)).move in range(7)
+        seen[seconds] = looks
+    assert seen[None] == 0
+    assert 1 < seen[0.5] < seen[1.0]
+
+
+@pytest.mark.parametrize(("seed", "limit"), [(None, THINKING_SECONDS), ("7", None)])
+async def test_a_league_bounds_it_by_time_unless_a_seed_makes_it_repeatable(
+    plan: PlanMaker, seed: str | None, limit: float | None
+) -> None:
+    limits: set[float | None] = set()
+
+    class Asked(Minimax):
+        def choose(self, observation: Observation) -> Thought:
+            limits.add(observation.thinking_seconds)
+            return super().choose(observation)
+
+    league = plan(players=2, game="tic_tac_toe", seed=seed)
+    await play_in_process(
+        replace(league, players=tuple(replace(seat, strategy=Asked(QUICK)) for seat in league.players))
+    )
+    assert limits == {limit}
 
 
 def test_what_it_answers_doesnt_depend_on_what_it_was_asked_before() -> None:

@@ -69,7 +69,8 @@ def test_sensors_decision_and_actuators_know_nothing_of_each_other() -> None:
     own = "agent_league.players."
     thinking = {"observation", "moves", "errors", "log", "metrics", "tasks", "text"}
     assert {module.removeprefix(own) for module in imports(PACKAGE / "sensors.py") if module.startswith(own)} == {
-        "observation"
+        "deadline",
+        "observation",
     }
     assert {module.removeprefix(own) for module in imports(PACKAGE / "actuators.py") if module.startswith(own)} == {
         "observation"
@@ -97,6 +98,14 @@ async def test_a_player_says_who_it_is_and_takes_the_id_it_is_given(home: Path) 
     assert (state["player_id"], state["league_id"], state["state"]) == ("P07", LEAGUE, "REGISTERED")
     assert (health["role"], health["id"], health["state"]) == ("player", "P07", "REGISTERED")
     assert seat.told == [("P07", LeagueJoined(LEAGUE))]
+
+
+async def test_a_player_tells_the_look_that_it_was_given_and_nothing_of_it_else(home: Path) -> None:
+    given = {"status": "ACCEPTED", "player_id": "P07", "auth_token": "tok-p07-secret", "league_id": LEAGUE}
+    async with chair(home, manager={"register_player": always_reply(given)}, color="#c0392b") as seat:
+        (request,) = seat.manager.received_params("register_player")
+    assert request["player_meta"]["color"] == "#c0392b"
+    assert "avatar" not in request["player_meta"]
 
 
 async def run_against(home: Path, answer: dict[str, Any]) -> None:

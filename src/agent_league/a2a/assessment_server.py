@@ -19,12 +19,13 @@ from a2a.types import AgentCard
 from a2a.utils.errors import InvalidParamsError, TaskNotCancelableError, UnsupportedOperationError
 from google.protobuf.json_format import ParseDict
 from starlette.applications import Starlette
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.a2a.questions import restore_whole_numbers
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.http.carrier import MAX_BODY, RequestRejected
 from agent_league.http.header_check import HeaderCheck
+from agent_league.http.request_body import read_body, replay_body
 from agent_league.text import MAX_SENTENCE, shorten, to_printable
 
 MAX_ASSESSMENTS = 2
@@ -83,7 +84,11 @@ class AssessmentExecutor(AgentExecutor):
             wanted = self._check(_read_request(context))
         except UserError as error:
             raise InvalidParamsError(_show(error)) from None
-        if len(self._running) >= MAX_ASSESSMENTS or self._task_count >= MAX_KEPT_TASKS:
+        if self._task_count >= MAX_KEPT_TASKS:
+            raise UnsupportedOperationError(
+                f"this assessor has played {MAX_KEPT_TASKS} and takes no more; start it anew"
+            )
+        if len(self._running) >= MAX_ASSESSMENTS:
             raise UnsupportedOperationError(f"{len(self._running)} assessments are being played; come again later")
         task = new_task_from_user_message(context.message)
         self._task_count += 1
@@ -163,7 +168,7 @@ def make_assessment_app(
             fields = header_check.check_request(scope)
             if scope["method"] not in ("GET", "HEAD"):
                 header_check.check_post(fields)
-                receive = await _read_body(receive)
+                receive = replay_body(await read_body(receive, MAX_BODY), receive)
         except RequestRejected as error:
             headers = [(b"content-type", b"text/plain; charset=utf-8")]
             await send({"type": "http.response.start", "status": error.status, "headers": headers})
@@ -172,25 +177,6 @@ def make_assessment_app(
         await inner(scope, receive, send)
 
     return app
-
-
-async def _read_body(receive: Receive) -> Receive:
-    """Read the whole body, and return what replays it; raises RequestRejected for one over 1 MiB."""
-    body, more = bytearray(), True
-    while more:
-        event = await receive()
-        if event["type"] == "http.disconnect":
-            break
-        body += event.get("body", b"")
-        more = event.get("more_body", False)
-        if len(body) > MAX_BODY:
-            raise RequestRejected(413, "the body is over 1 MiB")
-    read: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
-
-    async def replay() -> Message:
-        return read.pop() if read else await receive()
-
-    return replay
 
 
 def _read_request(context: RequestContext) -> Any:

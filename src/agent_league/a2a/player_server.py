@@ -25,6 +25,7 @@ from starlette.types import Message as AsgiMessage
 
 from agent_league.a2a.player_card import MOVE_FIELDS, RPC_PATH
 from agent_league.a2a.questions import MATCH_OVER, MOVE_REQUEST, restore_whole_numbers
+from agent_league.a2a.sdk_log import silence_sdk_log
 from agent_league.clock import SystemClock, format_utc
 from agent_league.http.carrier import FrameHandler
 from agent_league.protocol.version import PROTOCOL_V2
@@ -38,6 +39,7 @@ ROLES = ("PLAYER_A", "PLAYER_B")
 
 def make_frame_handler(card: Mapping[str, Any], answer: FrameHandler) -> FrameHandler:
     """Make what answers A2A's JSON-RPC, of 1.0 and of 0.3, for a player whose own calls are answered by `answer`."""
+    silence_sdk_log()
     handler = DefaultRequestHandler(PlayerExecutor(answer), InMemoryTaskStore(), ParseDict(dict(card), AgentCard()))
     dispatcher = JsonRpcDispatcher(handler, context_builder=_BearerContext(), enable_v0_3_compat=True)
 

@@ -14,7 +14,7 @@ from agent_league.errors import ConfigError
 from agent_league.games.base import is_long_range
 from agent_league.games.move_schema import moves_to_schema
 from agent_league.games.registry import load_game
-from agent_league.players.moves import describe_legal_moves, find_meant_moves
+from agent_league.players.moves import describe_legal_moves, find_meant_moves, find_named_moves
 from agent_league.players.observation import GameRecord, Move, Observation
 from agent_league.text import MAX_SENTENCE, quote, quote_data, shorten, shorten_json
 
@@ -128,17 +128,13 @@ def _find_moves_in_text(text: str) -> list[Any]:
 
 def _find_legal(said: Any, legal: Sequence[Move]) -> list[Move]:
     """Return the one legal move that a value means, in any letter case; empty if there is none, or several."""
-    if found := find_meant_moves(said, legal):
+    found = find_named_moves(said, legal)
+    if len(found) == 1 or not isinstance(said, str) or is_long_range(legal):
         return found
-    if isinstance(said, str) and not is_long_range(legal):
-        meant = [move for move in legal if isinstance(move, str) and move.casefold() == said.casefold()]
-        if len(meant) == 1:
-            return meant
-        try:
-            return find_meant_moves(json.loads(said), legal)
-        except (ValueError, RecursionError):
-            pass
-    return []
+    try:
+        return find_meant_moves(json.loads(said), legal)
+    except (ValueError, RecursionError):
+        return []
 
 
 def _list_moves(legal: Sequence[Move]) -> dict[str, Any]:

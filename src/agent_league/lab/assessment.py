@@ -64,7 +64,7 @@ class AssessmentRequest(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    participants: dict[str, str] = Field(min_length=1, max_length=MAX_PLAYERS)
+    participants: dict[str, str]
     config: AssessmentConfig = Field(default_factory=AssessmentConfig)
 
 
@@ -75,8 +75,10 @@ def parse_request(data: Any) -> AssessmentRequest:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the request"
+        settings = f"there is no such setting; there are {', '.join(AssessmentConfig.model_fields)}"
+        problem = settings if first["type"] == "extra_forbidden" else first["msg"]
         raise UserError(
-            f"{shorten(where, MAX_PHRASE)}: {first['msg']}; expected "
+            f"{shorten(where, MAX_PHRASE)}: {problem}; expected "
             '{"participants": {"ROLE": "ADDRESS OF ITS AGENT"}, "config": {"game": ..., "opponents": [...]}}'
         ) from None
     config = request.config
@@ -85,6 +87,8 @@ def parse_request(data: Any) -> AssessmentRequest:
     known = [name for name in strategy_names() if name not in SLOW_STRATEGIES]
     for name in config.opponents[: MAX_PLAYERS + 1]:
         _check_name("config.opponents", name, known)
+    if not request.participants:
+        raise UserError("participants: nobody is named; expected a role and the address of its agent at least")
     players = len(request.participants) + len(config.opponents)
     if not 2 <= players <= MAX_PLAYERS:
         raise UserError(f"expected 2 to {MAX_PLAYERS} players, participants and config.opponents together: {players}")
@@ -131,7 +135,9 @@ class Assessor:
         except BadParameters as error:
             raise UserError(f"config.parameters: {error}") from None
         except UserError as error:  # a stranger reads it, who has nothing to do with our folders
-            raise UserError(str(error).replace(f"{folder}/", "")) from None
+            raise UserError(
+                str(error).replace(f"{folder}/", "").replace(str(folder), "the assessor's folder")
+            ) from None
 
     def load_system(self) -> SystemConfig:
         """Load the settings of all assessments; raises ConfigError."""
@@ -140,6 +146,15 @@ class Assessor:
             loader = ConfigLoader(Path(folder), self.overrides)
             loader.check_overrides()
             return loader.load_system()
+
+    def check_folder(self, out: Path) -> None:
+        """Make the folder in which assessments are kept; raises UserError if it can't be written."""
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(dir=out):
+                pass
+        except OSError as error:
+            raise UserError(f"--out {out} can't be written ({error.strerror}); expected a folder") from None
 
     @contextmanager
     def open_folder(self, out: Path | None, name: str) -> Iterator[Path]:

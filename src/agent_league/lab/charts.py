@@ -11,7 +11,8 @@ from agent_league.lab.evaluation.criteria import RANDOM_OPPONENT, REQUIRED_WIN_R
 from agent_league.lab.evaluation.model import Evaluation, GameEnding, OpponentSeries
 from agent_league.ratings.statistics import Estimate
 
-PLOT_WIDTH = 760
+PLOT_WIDTH = 560
+"""So narrow that a chart as wide as a phone can be read."""
 MAX_CURVE_POINTS = 200
 """Most points of a curve."""
 BINS_PER_DECADE = 6
@@ -79,7 +80,7 @@ def _coordinate(value: float) -> str:
 
 def draw_outcomes(evaluation: Evaluation) -> str:
     """Draw a bar of wins, draws and losses for each opponent, with the interval of the win rate."""
-    left, width, top, row = 132, 450, 74, 46
+    left, width, top, row = 116, 250, 94, 46
     tried = [series for series in evaluation.series if series.valid_games]
     bottom = top + row * max(len(tried), 1)
     parts = [*_draw_legend(left, 50)]
@@ -95,16 +96,17 @@ def draw_outcomes(evaluation: Evaluation) -> str:
     return draw_svg("Results by opponent", description, bottom + 36, parts)
 
 
-def _draw_legend(x: float, y: float) -> Iterator[str]:
+def _draw_legend(left: float, y: float) -> Iterator[str]:
+    x = left
     for _, look, word in BARS:
         yield draw_bar(look, x, y - 10, 12, 12, corner=2)
         yield draw_text("soft", x + 18, y, word)
         x += 34 + 6.6 * len(word)
-    yield draw_line("whisker", x, y - 4, to_x=x + 20)
-    yield draw_dot("dot", x + 10, y - 4, 4)
-    yield draw_text("soft", x + 27, y, "share won, 95% interval")
-    yield draw_line("mark", x + 184, y - 12, to_y=y + 4)
-    yield draw_text("soft", x + 191, y, MARK_LABEL)
+    yield draw_line("whisker", left, y + 16, to_x=left + 20)
+    yield draw_dot("dot", left + 10, y + 16, 4)
+    yield draw_text("soft", left + 27, y + 20, "share won, 95% interval")
+    yield draw_line("mark", left + 184, y + 8, to_y=y + 24)
+    yield draw_text("soft", left + 191, y + 20, MARK_LABEL)
 
 
 def _draw_outcome_row(series: OpponentSeries, left: float, width: float, y: float, row: float) -> Iterator[str]:
@@ -134,7 +136,7 @@ def _format_counts(series: OpponentSeries, form: str) -> str:
 def draw_progress(evaluation: Evaluation) -> str:
     """Draw the win rate game by game, a small panel for each opponent."""
     tried = [series for series in evaluation.series if series.valid_games]
-    wide, high, gap, top = 350, 140, 66, 72
+    wide, high, gap, top = 258, 140, 66, 72
     parts: list[str] = []
     for number, series in enumerate(tried):
         parts += _draw_panel(series, 44 + (number % 2) * (wide + 22), top + number // 2 * (high + gap), wide - 76, high)
@@ -185,7 +187,7 @@ def draw_times(evaluation: Evaluation) -> str:
     """Draw a histogram of response times on a logarithmic scale."""
     seconds = [max(one, 1e-6) for game in evaluation.games for one in game.seconds]
     times = evaluation.response_times
-    left, top, width, height = 70, 72, 658, 170
+    left, top, width, height = 70, 72, 462, 170
     bottom, title = top + height, "How long answers took"
     if times is None:
         return draw_svg(title, "No answer came.", 110, [draw_text("soft", 8, top, "No answer came.")])

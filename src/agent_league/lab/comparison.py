@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -21,11 +20,11 @@ from agent_league.lab.evaluation.game_table import FAIL_LIMIT, PracticeMatchRunn
 from agent_league.lab.evaluation.in_process_players import InProcessPlayer, PracticePlayer, WatchedStrategy
 from agent_league.lab.evaluation.model import MoveCounts
 from agent_league.lab.evaluation.practice_league import (
-    PracticeSettings,
+    PrivateRoom,
     is_address,
     make_partner_ids,
-    open_practice_league,
 )
+from agent_league.lab.experiment.calls import CallSettings
 from agent_league.lab.game_series import Series
 from agent_league.model.result_words import format_count
 from agent_league.players.strategies import can_choose, check_strategy, is_synchronous, load_strategy
@@ -54,7 +53,7 @@ class PairOutcome:
     """What both players got in the two games together, where amounts count."""
     technical_losses: tuple[int, int] = (0, 0)
     faults: tuple[int, int] = (0, 0)
-    """How often each strategy failed, so that a random move was made."""
+    """How often each strategy failed, so that another move was made."""
     first_faults: tuple[str, str] = ("", "")
     spoiled: bool = False
     """Whether one of the two changed the state of the game itself."""
@@ -193,7 +192,7 @@ class Comparison:
             yield f"{format_count(self.lost_pairs, 'pair')} of games don't count: both players failed."
         for name, faults, first in zip(self.names, self.faults, self.first_faults, strict=True):
             if faults:
-                yield f"{name} failed {format_count(faults, 'time')}, and a random move was made; first: {first}."
+                yield f"{name} failed {format_count(faults, 'time')}, and another move was made; first: {first}."
         if self.spoiled:
             one, other = self.names
             yield f"{one} or {other} changed the game's state instead of playing: what came of it means nothing."
@@ -266,6 +265,9 @@ class PlannedPairs:
     first: int
     """The number of the first pair."""
     pairs: int
+
+    def __str__(self) -> str:
+        return f"{self.game_type}: {' - '.join(self.strategies)}, seed {self.seed}"
 
     def run(self) -> Iterator[PairOutcome]:
         """Play the pairs, in order."""
@@ -354,14 +356,16 @@ class RunningComparison:
 
     players: tuple[str, str]
     """Addresses, strategies or Python files."""
-    settings: PracticeSettings
+    game: Game
+    seed: str
+    calls: CallSettings
     defaults: PlayerDefaults
     remark: Callable[[str], None]
 
     async def run(self, comparison: Comparison, watch: Callable[[Comparison], None]) -> None:
         """Play pairs and count them until the comparison is over."""
         one, other = self.players
-        outside = {player: None for player in self.players if is_address(player)}
+        outside = [player for player in self.players if is_address(player)]
         if is_address(one) and one == other:
             raise UserError(f"{one} is compared with itself; give another address for the second player")
         for player in self.players:
@@ -373,19 +377,27 @@ class RunningComparison:
             if player not in outside
         }
         async with AsyncExitStack() as stack:
-            league = await open_practice_league(
-                stack, self.settings, outside, partial(_plan_players, watched), self.remark
+            room = await PrivateRoom.open(stack, self.calls, self.remark, has_addresses=bool(outside))
+            for address in outside:
+                await room.connect_player(address, address, self.game.game_type)
+            if room.manager:
+                room.manager.fix_league()
+            planned = _plan_players(watched, room.taken_ids)
+            table, started = await stack.enter_async_context(
+                room.seat_players(self.game, self.seed, list(planned.values()))
             )
-            seated = {**{name: visitor.player for name, visitor in league.visitors.items()}, **league.inside}
+            visitors = room.visitors
+            seated = {
+                **{name: one.player for name, one in visitors.items()},
+                **dict(zip(planned, started, strict=True)),
+            }
             labels = label_players(self.players)
             pair = (seated[labels[0]], seated[labels[1]])
-            if pair[0].player_id == pair[1].player_id:
-                raise UserError("the two players have the same id; start both with this manager")
-            if league.visitors:
-                names = [league.visitors[label].display_name if label in league.visitors else label for label in labels]
+            if visitors:
+                names = [visitors[label].display_name if label in visitors else label for label in labels]
                 comparison.names = (names[0], names[1]) if names[0] != names[1] else labels
             try:
-                await self._play_pairs(league.table, pair, comparison, watch)
+                await self._play_pairs(table, pair, comparison, watch)
             finally:
                 _count_faults(comparison, [watched.get(label) for label in labels])
 

@@ -10,6 +10,7 @@ import orjson
 from agent_league.errors import LeagueFailed
 from agent_league.referee.match_file import NotAMatchFile
 from agent_league.referee.verify import verify_match
+from agent_league.storage.match_segments import read_match_bytes
 from agent_league.storage.paths import DataPaths
 
 FAULT_EVENTS = ("strategy_failed", "strategy_chose_illegal_move")
@@ -19,7 +20,7 @@ FAULT_EVENTS = ("strategy_failed", "strategy_chose_illegal_move")
 def read_verified_match(path: Path, league_name: str) -> dict[str, Any]:
     """Read a match file; raises LeagueFailed if it fails verification."""
     try:
-        content: dict[str, Any] = orjson.loads(path.read_bytes())
+        content: dict[str, Any] = orjson.loads(read_match_bytes(path))
         wrong = [finding.sentence for finding in verify_match(content) if not finding.ok]
     except (OSError, orjson.JSONDecodeError, NotAMatchFile) as error:
         wrong = [str(error)]

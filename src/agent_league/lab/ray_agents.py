@@ -14,6 +14,7 @@ from agent_league.config.home import make_home
 from agent_league.errors import UserError
 from agent_league.launch.agent_plan import AgentPlan, PlayerPlan, RefereePlan
 from agent_league.launch.serving import run_async, serve_agents
+from agent_league.storage.match_segments import list_match_paths, read_match_bytes
 from agent_league.text import MAX_PHRASE, quote
 
 End = tuple[Literal["ended", "refused", "failed"], str]
@@ -55,19 +56,19 @@ class HostedAgents:
             with suppress(RuntimeError):  # it is closed already
                 self._loop.call_soon_threadsafe(self._stop.set)
             self._has_ended.wait(seconds)
-        files = self.take_files() + self._read_files("logs/agents/*.jsonl")
+        logs = sorted(self._home.glob("logs/agents/*.jsonl")) if self._home else []
+        files = self.take_files() + self._read_files(logs)
         self._folder.cleanup()
         return files
 
     def take_files(self) -> Files:
         """Return the match files that are finished and that nobody has taken."""
-        return self._read_files("data/matches/*/*.json")
+        return self._read_files(list_match_paths(self._home / "data" / "matches") if self._home else [])
 
-    def _read_files(self, pattern: str) -> Files:
-        found = self._home.glob(pattern) if self._home else ()
-        new = [path for path in sorted(found) if path not in self._taken and not path.name.startswith(".")]
+    def _read_files(self, paths: Sequence[Path]) -> Files:
+        new = [path for path in paths if path not in self._taken]
         self._taken.update(new)
-        return [(str(path.relative_to(self._home or "")), path.read_bytes()) for path in new]
+        return [(str(path.relative_to(self._home or "")), read_match_bytes(path)) for path in new]
 
     async def _serve(self, seats: Sequence[AgentPlan]) -> None:
         self._loop = asyncio.get_running_loop()

@@ -2,17 +2,19 @@
 
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, pass_eval_context, select_autoescape
+from jinja2 import Environment, StrictUndefined, pass_eval_context, select_autoescape
 from jinja2.nodes import EvalContext
 
 from agent_league.model.tables import escape_markdown
 from agent_league.text import to_printable
+from agent_league.web.rendering import mark_code
+from agent_league.web.report_style import load_report_style, make_report_loader
 
 
 def make_environment() -> Environment:
     """Make the environment of all reports."""
-    return Environment(
-        loader=PackageLoader("agent_league.lab"),
+    made = Environment(
+        loader=make_report_loader("agent_league.lab"),
         autoescape=select_autoescape(["html"]),
         undefined=StrictUndefined,
         finalize=_make_safe,
@@ -20,6 +22,9 @@ def make_environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    made.globals["report_style"] = load_report_style()
+    made.filters["coded"] = mark_code
+    return made
 
 
 def render_template(template: str, **values: Any) -> str:

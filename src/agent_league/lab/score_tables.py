@@ -10,11 +10,13 @@ from math import isfinite
 from agent_league.lab.scoreboard import PlayerScore, Scoreboard, ScoreboardRow
 from agent_league.model.tables import DataTable
 from agent_league.ratings.statistics import Estimate, adjust_p_values, binomial_p_value
-from agent_league.text import shorten
+from agent_league.text import shorten_apart
 
 LEVEL = 0.05
 LEAST_NAME = 12
 """Characters of a name that a table must have room for."""
+RATING_SPARE = ("Games", "To separate")
+"""Columns of a table of ratings that are left out where there is no room."""
 ONE_SERIES = " A pair's only series tells nothing of others: they take games as independent."
 CROSS_EXPLAINED = (
     "Points in percent against the player of that number, a draw being half a win; *: significantly ahead."
@@ -64,7 +66,7 @@ def list_pair_scores(board: Scoreboard, rows: Sequence[ScoreboardRow]) -> dict[t
 def make_score_table(
     board: Scoreboard, rows: Sequence[ScoreboardRow], title: str, width: int | None = None
 ) -> DataTable:
-    """Make the table of all players; if it doesn't fit `width`, games are left out and long names cut."""
+    """Make the table of all players; if it doesn't fit `width`, as `fit_names` makes it."""
     faulty = any(row.total.tally.faults for row in rows)
     caption = "In brackets: 95% intervals."
     if any(row.total.series == 1 for row in rows):
@@ -81,14 +83,7 @@ def make_score_table(
         cells.append((row.rank, row.name, *counts, value, *([tally.faults] if faulty else [])))
     columns = ("#", "Player", ">Games", ">W-D-L", ">Win rate", worth, *([">Faults"] if faulty else []))
     whole = DataTable(columns, cells, title, caption)
-    if width is None or whole.measure_width() <= width:
-        return whole
-    kept = [column for column in range(len(columns)) if columns[column] != ">Games"]
-    fewer = DataTable([columns[at] for at in kept], [[row[at] for at in kept] for row in cells], title, caption)
-    if fewer.measure_width() - _longest_name(rows) + LEAST_NAME > width:
-        kept = [at for at in kept if columns[at] != ">W-D-L"]
-        fewer = DataTable([columns[at] for at in kept], [[row[at] for at in kept] for row in cells], title, caption)
-    return cut_names(fewer, width)
+    return whole if width is None else fit_names(whole, width, spare=("Games", "W-D-L"))
 
 
 def make_cross_table(board: Scoreboard, rows: Sequence[ScoreboardRow], width: int | None = None) -> DataTable | None:
@@ -109,9 +104,8 @@ def make_cross_table(board: Scoreboard, rows: Sequence[ScoreboardRow], width: in
     ]
     columns = (">#", "Player", *(f">{place}" for place in range(1, len(rows) + 1)))
     table = DataTable(columns, short, "Points in percent against number", CROSS_EXPLAINED)
-    if table.measure_width() - _longest_name(rows) + min(LEAST_NAME, _longest_name(rows)) > width:
-        return None
-    return cut_names(table, width)
+    fitted = fit_names(table, width)
+    return fitted if fitted.measure_width() <= width else None
 
 
 def make_pair_table(board: Scoreboard, rows: Sequence[ScoreboardRow]) -> DataTable:
@@ -133,12 +127,20 @@ def make_pair_table(board: Scoreboard, rows: Sequence[ScoreboardRow]) -> DataTab
     return DataTable(PAIR_COLUMNS, cells)
 
 
-def cut_names(table: DataTable, width: int) -> DataTable:
-    """Cut the column `Player` so that the table fits."""
-    place = table.headings.index("Player")
-    longest = max((len(str(row[place])) for row in table.rows), default=0)
-    room = max(LEAST_NAME, longest - max(0, table.measure_width() - width))
-    rows = [[shorten(cell, room) if at == place else cell for at, cell in enumerate(row)] for row in table.rows]
+def fit_names(table: DataTable, width: int, spare: Sequence[str] = ()) -> DataTable:
+    """Fit a table by cutting the column `Player`, so that names stay different from each other.
+
+    The first column of `spare` is left out before a name is cut, the others only where names have no room at all.
+    """
+    longest = max((len(str(row[table.headings.index("Player")])) for row in table.rows), default=0)
+    least = min(LEAST_NAME, longest)
+    for place, heading in enumerate(spare):
+        if table.measure_width() - (longest - least if place else 0) > width:
+            table = table.without_column(heading)
+    at = table.headings.index("Player")
+    room = max(least, longest - max(0, table.measure_width() - width))
+    names = shorten_apart([str(row[at]) for row in table.rows], room)
+    rows = [[*row[:at], name, *row[at + 1 :]] for row, name in zip(table.rows, names, strict=True)]
     return DataTable(table.columns, rows, table.title, table.caption)
 
 
@@ -150,10 +152,6 @@ def format_estimate(estimate: Estimate | None, form: str) -> str:
         return f"{estimate.value:{form}}"
     low, high = (f"{end:{form}}".rstrip("%") for end in (estimate.low, estimate.high))
     return f"{estimate.value:{form}} [{low}, {high}]"
-
-
-def _longest_name(rows: Sequence[ScoreboardRow]) -> int:
-    return max((len(row.name) for row in rows), default=0)
 
 
 def _format_meeting(score: PlayerScore | None) -> str:

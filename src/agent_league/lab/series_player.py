@@ -22,6 +22,7 @@ from agent_league.players.observation import (
 )
 from agent_league.text import MAX_PHRASE, quote, shorten
 
+PACKAGE = Path(__file__).parents[1]
 OWN_STRATEGIES = "agent_league.players.strategies."
 NOT_SHOWN: Any = object()
 """Stands for a view that nobody has read."""
@@ -160,7 +161,8 @@ def make_series_player(strategy: Strategy, observation: SeriesObservation) -> Se
 
 
 def describe_error(error: BaseException) -> str:
-    """Describe an error with the file and line that raised it."""
+    """Describe an error with the file and line that raised it; if that is ours, with those that called it."""
     frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    theirs = [frame for frame in frames if not Path(frame.filename).is_relative_to(PACKAGE)] or frames
+    where = f" ({Path(theirs[-1].filename).name}:{theirs[-1].lineno})" if theirs else ""
     return shorten(f"{type(error).__name__}: {error}", MAX_PHRASE) + where

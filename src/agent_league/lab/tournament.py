@@ -104,7 +104,7 @@ class Tournament:
             fitting = 2 * number * max(1, round(self.rounds / (2 * number)))
             expected = f"such as {fitting}" if not self.series else "and an even --series that divides it"
             raise UserError(
-                f"--rounds: expected equally many games on both sides with each of {number} seeds, {expected}"
+                f"--games: expected equally many games on both sides with each of {number} seeds, {expected}"
             )
         return {
             "games": [{"game": self.game_type, "parameters": dict(self.parameters)}],
@@ -162,6 +162,10 @@ class PlannedSeries:
     series_number: int
     first_game: int
     games: int
+
+    def __str__(self) -> str:
+        one, other = self._labels
+        return f"{self.tournament.game_type}: {one} - {other}, seed {self.seed}"
 
     @property
     def seed(self) -> str:
@@ -233,5 +237,7 @@ def _check_strategy(name: str) -> None:
     if not can_choose(name):
         raise UserError(f"{name} is no strategy: it has no method `choose`")
     if not is_synchronous(name):
-        raise UserError(f"{name} waits for others to answer; only `league run` can play with it")
+        raise UserError(
+            f"{name} waits for others to answer; `league compare`, `evaluate`, `experiment` and `run` play with it"
+        )
     load_strategy(name)

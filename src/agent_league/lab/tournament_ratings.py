@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_league.games.registry import seats_differ
+from agent_league.games.registry import find_game_title, game_types, seats_differ
 from agent_league.lab.scoreboard import Scoreboard
 from agent_league.model.tables import DataTable
 from agent_league.ratings.bradley_terry import bootstrap_ratings, fit_ratings
@@ -18,13 +18,15 @@ from agent_league.ratings.equilibrium import (
     rank_by_nash_averaging,
 )
 from agent_league.ratings.luck import LuckTest, check_luck
-from agent_league.ratings.rating_words import describe_ratings, describe_seat_advantage, tabulate_ratings
+from agent_league.ratings.rating_words import describe_ratings, describe_seat_advantages, tabulate_ratings
 from agent_league.ratings.results import ResultTable
 from agent_league.ratings.statistics import binomial_p_value
 from agent_league.ratings.tables import RankMethod, RatingTable, ResultRow
 from agent_league.ratings.transitivity import LEVEL, Transitivity, check_transitivity, is_luck_credible
 
 RANK_HINT = "`--rank nash` and `--rank alpha-rank` rank by who beats whom."
+RANKING_HINT = '`ranking = "nash"` and `ranking = "alpha-rank"` rank by who beats whom.'
+"""The same where the ranking is a setting of a file or of Python, and no option."""
 FAR_OFF = 0.05
 """So far from expectation, in points a game, a pair's score is worth a sentence; thousands of games show less, too."""
 
@@ -60,6 +62,8 @@ class TournamentRatings:
     """None if the players are ranked by Elo."""
     uneven_pairs: tuple[int, int]
     """How many pairs have significantly uneven results, and how many pairs there are."""
+    is_of_experiment: bool = False
+    """Whether what to change is a setting of an experiment, rather than an option of `league simulate`."""
 
     def tabulate(self) -> DataTable:
         """Make the table that was asked for."""
@@ -73,17 +77,18 @@ class TournamentRatings:
         """Yield the sentences below the table."""
         if self.is_misleading and self.transitivity:  # what ratings say of ties and luck isn't worth telling then
             yield self.transitivity.describe()
-            yield from map(describe_seat_advantage, self.table.seat_advantages)
+            yield from describe_seat_advantages(self.table, _title_game)
         elif self.equilibrium is None:
-            yield from describe_ratings(self.table, luck=self.luck)
+            yield from describe_ratings(self.table, luck=self.luck, title_game=_title_game)
         uneven, pairs = self.uneven_pairs
         if self.equilibrium is None:
             if self.is_misleading:
-                yield RANK_HINT
+                yield RANKING_HINT if self.is_of_experiment else RANK_HINT
         elif uneven < pairs:
+            more = "seeds" if self.is_of_experiment else "--games"
             yield (
                 f"In {pairs - uneven} of {pairs} pairs nobody is significantly ahead, and shares follow from who is:"
-                " more --rounds may change them."
+                f" more {more} may change them."
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -99,6 +104,11 @@ class TournamentRatings:
         }
 
 
+def _title_game(label: str) -> str:
+    """Return a game's title; a label that an experiment's file gives it stays as it is."""
+    return find_game_title(label) if label in game_types() else label
+
+
 def rate_tournament(board: Scoreboard, game_type: str, method: RankMethod = RankMethod.ELO) -> TournamentRatings:
     """Rate the players of a board; the intervals allow for games of one series that depend on each other."""
     return rate_results(
@@ -107,7 +117,12 @@ def rate_tournament(board: Scoreboard, game_type: str, method: RankMethod = Rank
 
 
 def rate_results(
-    rows: Sequence[ResultRow], board: Scoreboard, differing: Sequence[str], method: RankMethod
+    rows: Sequence[ResultRow],
+    board: Scoreboard,
+    differing: Sequence[str],
+    method: RankMethod,
+    *,
+    is_of_experiment: bool = False,
 ) -> TournamentRatings:
     """Rate players by the results of one or several games; `differing` are games whose seats do, `board` has all."""
     results = ResultTable.from_rows(rows, board.names)
@@ -127,6 +142,7 @@ def rate_results(
         method=method,
         equilibrium=_find_equilibrium(results, method),
         uneven_pairs=_count_uneven_pairs(board),
+        is_of_experiment=is_of_experiment,
     )
 
 

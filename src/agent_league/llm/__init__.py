@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from agent_league.config import PlayerDefaults
 from agent_league.errors import ConfigError
-from agent_league.llm.settings import load_fallback, load_template, resolve_headers, resolve_servers
+from agent_league.llm.settings import load_fallback, load_template, resolve_headers, resolve_key, resolve_servers
 from agent_league.players.observation import Strategy
 
 INSTALL_HINT = "pip install 'agent-league[llm]' (in a checkout: .venv/bin/pip install -e '.[llm]')"
@@ -17,7 +17,7 @@ INSTALL_HINT = "pip install 'agent-league[llm]' (in a checkout: .venv/bin/pip in
 class Llm:
     """Asks a language model for every move.
 
-    This is what the entry point names: it makes the strategy out of the settings, or says what is missing.
+    `llm:MODEL` names the model, or `model` of the settings does; where it gives no move, the fallback plays.
     """
 
     @staticmethod
@@ -31,6 +31,7 @@ class Llm:
         with _require_extra():
             from agent_league.llm.model import check_model  # noqa: PLC0415 - it imports pydantic-ai
         check_model(defaults.llm)
+        resolve_key(defaults.llm)
         load_fallback(defaults.llm)
         load_template(defaults.llm)
         resolve_headers(defaults.llm)

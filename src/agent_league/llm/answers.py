@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from agent_league.games.base import describe_range, is_long_range
-from agent_league.players.moves import find_meant_moves
+from agent_league.players.moves import find_meant_moves, find_named_moves
 from agent_league.players.observation import Move
 from agent_league.text import MAX_WORD, redact_tokens
 
@@ -128,15 +128,7 @@ class AnswerForm:
         return said if isinstance(said, dict) and self.field in said else None
 
     def _find_named_moves(self, said: Any) -> Sequence[Move]:
-        if isinstance(said, bool):
-            return []
-        if not isinstance(said, str):
-            return find_meant_moves(said, self.moves)
-        exact = find_meant_moves(said, self.moves) or find_meant_moves(said.strip(), self.moves)
-        if exact or is_long_range(self.moves):
-            return exact
-        folded = said.strip().casefold()
-        return [move for move in self.moves if isinstance(move, str) and move.casefold() == folded]
+        return [] if isinstance(said, bool) else find_named_moves(said, self.moves)
 
     def _find_numbered_moves(self, said: Any) -> Sequence[Move]:
         places = find_meant_moves(said.strip() if isinstance(said, str) else said, range(1, len(self.moves) + 1))

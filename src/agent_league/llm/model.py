@@ -3,8 +3,10 @@
 API keys come from the environment and are sent to the provider only.
 """
 
+import math
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,11 +16,15 @@ import httpx2
 import orjson
 import pydantic_ai
 from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model, infer_model
+from pydantic_ai.usage import RequestUsage
 
-from agent_league.config import LlmSettings
+from agent_league.config import LlmSettings, ModelPrice
+from agent_league.config.models import BASE_URL_PLACES
 from agent_league.errors import ConfigError
 from agent_league.http.bounded_response import UNCOMPRESSED, limit_response_size
+from agent_league.llm.budget import TOKENS_PER_PRICE, ReportedUsage
 
 MAX_ANSWER_BYTES = 1024 * 1024
 """Bytes of one response that are read."""
@@ -26,8 +32,13 @@ ALLOWED_HEADERS = frozenset(
     {"host", "accept", "connection", "content-type", "content-length", "authorization", "user-agent"}
 )
 """Headers that are sent to the server at `base_url` beside those of the settings; all others are removed."""
+KEY_HEADER = "authorization"
 COST_HEADER = "x-litellm-response-cost"
 """In which LiteLLM says what a request cost; OpenRouter and others say it in the body, as `usage.cost`."""
+MAX_REPORTED_COST_USD = 1e6
+"""Higher costs of one request are not believed."""
+PRICED_TOKENS = 10_000
+"""Tokens of a question, and of an answer, by which a price is found: few enough for the rates of usual questions."""
 LITELLM_PREFIX = "litellm:"
 OPENAI_MODULE = "pydantic_ai.models.openai"
 MISSING_VARIABLE_PATTERN = re.compile(r"Set the `([A-Z0-9_]+)` environment variable")
@@ -36,15 +47,16 @@ MODEL_EXAMPLES = (
 )
 
 
-def build_model(settings: LlmSettings, http: httpx2.AsyncClient) -> Model:
-    """Create the model of the settings; raises ConfigError. `http` is used for a server at `base_url` only."""
+def build_model(settings: LlmSettings, key: str | None, http: httpx2.AsyncClient) -> Model:
+    """Create the model of the settings; raises ConfigError. `key` and `http` are for a server at `base_url` only."""
     pydantic_ai.BANNER_ENABLED = False  # the terminal shows the league, not the library's advice
+    warnings.filterwarnings("ignore", "Failed to extract usage")  # by any server that counts nonsense; ours is charged
     with _translate_model_errors(settings) as name:
         _check_litellm(settings)
         if settings.base_url is None:
             return infer_model(name)
         own = name.removeprefix(LITELLM_PREFIX)
-        return _build_server_model(own, settings.base_url, os.environ.get(settings.api_key_variable), http)
+        return _build_server_model(own, settings.base_url, key, http)
 
 
 def check_model(settings: LlmSettings) -> None:
@@ -62,7 +74,7 @@ def _check_litellm(settings: LlmSettings) -> None:
     if not str(settings.model).startswith(LITELLM_PREFIX):
         return
     if settings.base_url is None:
-        raise UserError("a LiteLLM proxy needs its address, as --base-url or llm.base_url")
+        raise UserError(f"a LiteLLM proxy needs its address, as {BASE_URL_PLACES}")
     if not os.environ.get(settings.api_key_variable):
         without = str(settings.model).removeprefix(LITELLM_PREFIX)
         raise UserError(
@@ -71,15 +83,42 @@ def _check_litellm(settings: LlmSettings) -> None:
         )
 
 
+def find_listed_price(model: Model) -> ModelPrice | None:
+    """Find what a model costs in the library's price list; None if it isn't there."""
+    try:
+        asked, both = (
+            float(
+                ModelResponse(
+                    parts=[],
+                    usage=RequestUsage(input_tokens=PRICED_TOKENS, output_tokens=answered),
+                    model_name=model.model_name,
+                    provider_name=model.system,
+                    provider_url=model.base_url,
+                )
+                .cost()
+                .total_price
+            )
+            for answered in (0, PRICED_TOKENS)
+        )
+    except (LookupError, ValueError):
+        return None
+    each = TOKENS_PER_PRICE / PRICED_TOKENS
+    return ModelPrice(input=asked * each, output=max(both - asked, 0.0) * each)
+
+
 def create_bounded_client(
-    own_headers: Iterable[str] = (), report_cost: Callable[[float], None] | None = None
+    own_headers: Iterable[str] = (),
+    report_usage: Callable[[ReportedUsage], None] | None = None,
+    *,
+    has_key: bool = True,
 ) -> httpx2.AsyncClient:
     """Create an HTTP client that limits the size of responses and removes all but allowed headers and `own_headers`.
 
-    `report_cost` is called, in the task that sent the request, with the dollars that a server says it cost.
+    Without a key, `Authorization` is removed, too, for which the library would make a value up. `report_usage` is
+    called, in the task that sent the request, with what a server says that it has used.
     """
     patience = httpx2.Timeout(60, connect=5)
-    allowed = ALLOWED_HEADERS | {name.lower() for name in own_headers}
+    allowed = ALLOWED_HEADERS - (set() if has_key else {KEY_HEADER}) | {name.lower() for name in own_headers}
 
     async def strip_headers(request: httpx2.Request) -> None:
         # the library adds the OpenAI organisation from the environment, among others
@@ -87,32 +126,39 @@ def create_bounded_client(
             del request.headers[name]
         request.headers["accept-encoding"] = UNCOMPRESSED
 
-    async def read_cost(response: httpx2.Response) -> None:
-        if report_cost is None or not response.is_success:
-            return
-        await response.aread()
-        cost = find_reported_cost(response.headers.get(COST_HEADER), response.content)
-        if cost is not None:
-            report_cost(cost)
+    async def read_usage(response: httpx2.Response) -> None:
+        if report_usage is not None and response.is_success:
+            await response.aread()
+            report_usage(parse_reported_usage(response.headers.get(COST_HEADER), response.content))
 
     hooks: dict[str, list[Callable[..., Any]]] = {
         "request": [strip_headers],
-        "response": [limit_response_size(MAX_ANSWER_BYTES), read_cost],
+        "response": [limit_response_size(MAX_ANSWER_BYTES), read_usage],
     }
     return httpx2.AsyncClient(timeout=patience, event_hooks=hooks)
 
 
-def find_reported_cost(header: str | None, content: bytes) -> float | None:
-    """Find what a server says that a request cost, in its header or its body; None if it says nothing readable."""
+def parse_reported_usage(header: str | None, content: bytes) -> ReportedUsage:
+    """Parse what a server says that a request used: tokens in its body, dollars there or in a header."""
     try:
-        if header is not None:
-            return float(header)
         body = orjson.loads(content)
-        usage = body.get("usage") if isinstance(body, dict) else None
-        cost = usage.get("cost") if isinstance(usage, dict) else None
     except ValueError:
+        body = None
+    usage = body.get("usage") if isinstance(body, dict) else None
+    said: dict[str, Any] = usage if isinstance(usage, dict) else {}
+    asked, answered = (
+        value if type(value := said.get(name)) is int else None for name in ("prompt_tokens", "completion_tokens")
+    )
+    return ReportedUsage(asked, answered, _parse_cost(said.get("cost") if header is None else header))
+
+
+def _parse_cost(said: Any) -> float | None:
+    """Parse dollars that a request cost; None unless they are a plausible amount."""
+    try:
+        cost = float(said) if isinstance(said, int | float | str) and not isinstance(said, bool) else math.nan
+    except (ValueError, OverflowError):
         return None
-    return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
+    return cost if 0 <= cost <= MAX_REPORTED_COST_USD else None
 
 
 @contextmanager
@@ -134,7 +180,8 @@ def _explain_model_error(error: Exception, settings: LlmSettings) -> str:
         return f"the environment variable {missing[1]} is not set"
     if settings.base_url or isinstance(error, ImportError) or str(settings.model).startswith(LITELLM_PREFIX):
         return str(error)
-    return f"{str(error).partition(' Did you mean')[0].rstrip('.')}; a server of your own needs --base-url"
+    said = str(error).partition(" Did you mean")[0].rstrip(".")
+    return f"{said}; a server of your own needs {BASE_URL_PLACES}"
 
 
 def _build_server_model(name: str, base_url: str, key: str | None, http: httpx2.AsyncClient) -> Model:

@@ -3,7 +3,7 @@
 Knows which of them a server has shown to understand, and the library's output type for each; not what is asked.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai import ModelRetry, NativeOutput, PromptedOutput, TextOutput, ToolOutput
@@ -24,11 +24,11 @@ TOOL_MODES = ("tool", "native", "prompted")
 
 @dataclass(slots=True)
 class OutputModes:
-    """The modes that may be tried with a server; the first that gave a move is kept."""
+    """The modes that may be tried with a server; the first that gave a move is kept, a refused one is left out."""
 
     candidates: tuple[str, ...]
     _place: int = 0
-    _is_proven: bool = field(default=False)
+    _is_proven: bool = False
 
     @classmethod
     def from_settings(cls, settings: LlmSettings) -> "OutputModes":
@@ -46,15 +46,20 @@ class OutputModes:
     def record_failure(self, mode: str, error: Exception) -> bool:
         """Go on to the next mode if it may be the mode that failed; return whether the server refused just that.
 
-        After the last mode comes the first again, but that isn't called a refusal: it wasn't the mode then.
+        A mode that was refused isn't tried again, unless it is the only one left: it wasn't the mode then.
         """
         status = error.status_code if isinstance(error, ModelHTTPError) else None
+        is_refused = status is not None and _is_refusal(status)
         if mode != self.current:
-            return status is not None and _is_refusal(status)  # another move has gone on already
+            return is_refused  # another move has gone on already
         if self._is_proven or len(self.candidates) == 1 or status in KEY_STATUSES | RETRYABLE_STATUSES:
             return False
-        self._place = (self._place + 1) % len(self.candidates)
-        return status is not None and _is_refusal(status) and self._place > 0
+        if is_refused:
+            self.candidates = tuple(one for one in self.candidates if one != mode)
+            self._place %= len(self.candidates)
+        else:
+            self._place = (self._place + 1) % len(self.candidates)
+        return is_refused
 
 
 def _is_refusal(status: int) -> bool:

@@ -1,6 +1,5 @@
 """Checks before the first move that the server at `base_url` answers and lists the model. Costs no tokens."""
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,10 +15,9 @@ MAX_NAMES = 10
 
 
 async def find_server_problem(
-    base_url: str, settings: LlmSettings, http: httpx2.AsyncClient, headers: Mapping[str, str]
+    base_url: str, settings: LlmSettings, key: str | None, http: httpx2.AsyncClient, headers: Mapping[str, str]
 ) -> str | None:
     """A sentence for the owner if the server isn't usable; None if it is, or has no list of models."""
-    key = os.environ.get(settings.api_key_variable)
     try:
         answer = await http.get(
             f"{base_url.rstrip('/')}/models",

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from string import Template
 
-from agent_league.config import LlmSettings, McpServer
+from agent_league.config import DEFAULT_KEY_VARIABLE, LlmSettings, McpServer
 from agent_league.errors import ConfigError
 from agent_league.llm.prompt import PLACEHOLDERS, TEMPLATE
 from agent_league.players.observation import Strategy
@@ -44,6 +44,24 @@ def resolve_servers(settings: LlmSettings) -> Mapping[str, McpServer]:
 def resolve_headers(settings: LlmSettings) -> dict[str, str]:
     """Return the further headers of requests with their values; raises ConfigError if a variable isn't set."""
     return _fill_variables(settings.headers, "headers")
+
+
+def resolve_key(settings: LlmSettings) -> str | None:
+    """Return the key for the server at `base_url`; None: it needs none, as no variable is named and ours isn't set.
+
+    Raises ConfigError if the variable that is named isn't set.
+    """
+    variable = settings.api_key_variable
+    if settings.base_url is None or (variable == DEFAULT_KEY_VARIABLE and not os.environ.get(variable, "").strip()):
+        return None
+    value, problem = _read_variable(variable)
+    if problem:
+        told = (
+            f"{settings.model} at {settings.base_url} is to have its key from there, and {problem}; set it, or leave "
+            "api_key_variable out if the server wants no key"
+        )
+        raise ConfigError("strategy llm", "api_key_variable", told)
+    return value
 
 
 def load_template(settings: LlmSettings) -> str:
@@ -80,15 +98,22 @@ def _find_template_problem(text: str) -> str | None:
 
 def _fill_variables(values: Mapping[str, str], where: str) -> dict[str, str]:
     return {
-        key: VARIABLE_PATTERN.sub(partial(_read_variable, where=f"{where}.{key}"), text) for key, text in values.items()
+        key: VARIABLE_PATTERN.sub(partial(_fill_variable, where=f"{where}.{key}"), text) for key, text in values.items()
     }
 
 
-def _read_variable(found: re.Match[str], where: str) -> str:
-    variable = found[1]
+def _fill_variable(found: re.Match[str], where: str) -> str:
+    value, problem = _read_variable(found[1])
+    if problem:
+        raise ConfigError("strategy llm", where, problem)
+    return value
+
+
+def _read_variable(variable: str) -> tuple[str, str | None]:
+    """Read an environment variable that has to be one line of text, and say what is wrong with it, or None."""
     value = os.environ.get(variable, "").strip()
     if not value:
-        raise ConfigError("strategy llm", where, f"the environment variable {variable} is not set")
+        return "", f"the environment variable {variable} is not set"
     if not value.isprintable():
-        raise ConfigError("strategy llm", where, f"the environment variable {variable} should be one line of text")
-    return value
+        return "", f"the environment variable {variable} should be one line of text"
+    return value, None

@@ -4,7 +4,6 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from random import Random
 from typing import Any, ClassVar
 
@@ -54,7 +53,6 @@ MAX_REPORTED_GAMES = 200
 """Games in an answer to `get_player_state`, the latest ones."""
 MAX_REFUSALS = 50
 STANDINGS_FIELDS = ("rank", "player_id", "display_name", "played", "wins", "draws", "losses", "points")
-_referee_token_fields = attrgetter("match_id", "referee_token_sha256")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +63,15 @@ class PlayerSettings(MemberSettings):
 
     stay: bool = False
     """Whether it joins the next leagues at the same address."""
+    color: str = ""
+    """Its colour on pages, in the form #rrggbb."""
+    avatar: str = ""
+    """The sign that pages show in place of a face."""
 
     @property
     def role_meta(self) -> dict[str, Any]:
-        return {"match_keys": True}
+        told = {"color": self.color, "avatar": self.avatar}
+        return {"match_keys": True, **{name: value for name, value in told.items() if value}}
 
 
 class Player(LeagueMember):
@@ -254,15 +257,15 @@ class Player(LeagueMember):
         keeps_rounds = self._round_memory.is_useful_in(message)
         return self._actuators.answer_invitation(message, accept=accept, keeps_rounds=keeps_rounds)
 
-    def _games_for_strategy(self) -> GameMemory:
-        """The games the strategy may see: all, or under a seed those of this league."""
-        memory = self._open_history()
-        if self._settings.seed is None:
-            return memory.games
-        return memory.league_games(self._session.league_key, self._session.league_id)
+    def _games_for_strategy(self, match_id: str) -> GameMemory:
+        """The games the strategy may see in a match: all earlier ones, or under a seed those of this league."""
+        memory, session = self._open_history(), self._session
+        is_repeatable = self._settings.seed is not None
+        games = memory.league_games(session.league_key, session.league_id) if is_repeatable else memory.games
+        return memory.leave_out_match(games, session.league_key, session.league_id, match_id)
 
     async def _handle_parity_call(self, message: v2.ChooseParityCall) -> HandlerReply:
-        games = self._games_for_strategy()
+        games = self._games_for_strategy(message.match_id)
         self._enter_state(AgentState.ACTIVE)
         invitation = self._result_checker.find_invitation(message.match_id)
         again = not self._settings.system.tolerance.strict and self._result_checker.is_repeated_by_foreign_referee(
@@ -278,7 +281,7 @@ class Player(LeagueMember):
 
     async def _handle_move_call(self, message: v2.GameMoveCall) -> HandlerReply:
         message = self._round_memory.complete_question(message)
-        games = self._games_for_strategy()
+        games = self._games_for_strategy(message.match_id)
         invitation = self._result_checker.find_invitation(message.match_id)
         seen = self._sensors.observe_move_call(message, self._session.agent_id, games, invitation)
         self._enter_state(AgentState.ACTIVE)
@@ -319,8 +322,9 @@ class Player(LeagueMember):
         return OK
 
     async def _handle_round_announcement(self, message: v2.RoundAnnouncement) -> HandlerReply:
-        self._session.callers.add_referee_hashes(dict(map(_referee_token_fields, message.matches)))
-        self._result_checker.record_announcement(message, self.agent_id)
+        own = message.matches_by_player.get(self.agent_id, ())
+        self._session.callers.add_referee_hashes({match.match_id: match.referee_token_sha256 for match in own})
+        self._result_checker.record_announcement(own, self.agent_id)
         self._round_id = message.round_id
         if self._on_event:
             self._emit_event(_round_event(message, self.agent_id))
@@ -419,8 +423,8 @@ def to_standings_row(standing: Standing) -> StandingsRow:
 
 def _round_event(message: v2.RoundAnnouncement, player_id: str) -> RoundAnnounced:
     """The event for an announced round: this player's match, or a bye."""
-    own = (match for match in message.matches if player_id in (match.player_A_id, match.player_B_id))
-    if (match := next(own, None)) is None:
+    if not (own := message.matches_by_player.get(player_id)):
         return RoundAnnounced(message.round_id)
+    match = own[0]
     opponent = match.player_B_id if match.player_A_id == player_id else match.player_A_id
     return RoundAnnounced(message.round_id, match.match_id, opponent)

@@ -5,6 +5,11 @@ Arithmetic on seconds; reads no clock.
 
 MARGIN_SECONDS = 2.0
 FALLBACK_SECONDS = 1.0
+THINKING_SECONDS = 0.5
+"""How long our own strategies think for a move at most, whatever the deadline: nobody waits longer on a busy machine.
+
+Not in leagues with a seed, nor in simulations: there a search is bounded by positions, so that it can be repeated.
+"""
 
 
 def seconds_to_think(left: float) -> float:

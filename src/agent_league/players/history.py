@@ -70,6 +70,7 @@ class PlayerHistory:
         self._games_by_key: dict[MatchKey, GameRecord] = {}
         self._expected_matches: set[MatchKey] = set()
         self._game_count = 0
+        self._is_closed = False
         if self._read_owner() not in (None, display_name):
             self._repository.move_aside()  # another player had this id, in another league
         self._load_games(self._repository.load())
@@ -99,7 +100,16 @@ class PlayerHistory:
         except OSError as error:
             self._log.error("write_failed", error=str(error))
         self._projection.schedule_write(SAVE_INTERVAL_SECONDS + SAVE_DELAY_PER_GAME * len(self.games))
+        if self._is_closed:  # a result that was on its way when the player ended
+            self.close()
         return True
+
+    def leave_out_match(
+        self, games: GameMemory, season: str | None, league_id: str | None, match_id: str
+    ) -> GameMemory:
+        """Return games without the earlier result of a match that is played again, as if that had never been."""
+        earlier = self._games_by_key.get((season, league_id, match_id))
+        return GameMemory(game for game in games if game is not earlier) if earlier else games
 
     def league_games(self, season: str | None, league_id: str | None) -> GameMemory:
         """Return the games of one league; the result for the latest league is cached."""
@@ -135,6 +145,7 @@ class PlayerHistory:
         self._projection.flush()
 
     def close(self) -> None:
+        self._is_closed = True
         self.flush()
         self._journal.close()
 

@@ -292,7 +292,7 @@ class HumanSeat(ABC):
         With `dial_out` it needs no port: it keeps a connection to the league's server, at the seat of `seat_secret`.
         """
         self.settings = replace(settings, exit_when_done=True)
-        self.handle = f"seat-{secrets.token_hex(8)}"
+        self.handle = f"handle-{secrets.token_hex(8)}"
         self.mailbox = ExternalStrategy(fallback, patience=settings.system.timeouts.move_timeout_sec)
         self.player: Player | None = None
         self.names: dict[str, str] = {}

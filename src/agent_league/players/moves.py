@@ -49,6 +49,17 @@ def find_meant_moves(said: Any, legal: Sequence[Any]) -> list[Any]:
     return find_equal_moves(number, legal) if str(number) == said else []
 
 
+def find_named_moves(said: Any, legal: Sequence[Any]) -> list[Any]:
+    """Return the legal moves that an answer names: as `find_meant_moves`, a word also in any letter case."""
+    if not isinstance(said, str):
+        return find_meant_moves(said, legal)
+    text = said.strip()
+    found = find_meant_moves(said, legal) or find_meant_moves(text, legal)
+    if found or is_long_range(legal):
+        return found
+    return [move for move in legal if isinstance(move, str) and move.casefold() == text.casefold()]
+
+
 def describe_legal_moves(legal: Sequence[Any]) -> str:
     """Write the legal moves as text for people: the first 20, or both ends of a long range."""
     if is_long_range(legal):

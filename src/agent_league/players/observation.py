@@ -97,15 +97,21 @@ class Observation:
     """The situation in which a move is wanted. Valid until the move is made; don't store it."""
 
     game_type: str
+    """The game, such as `tic_tac_toe`."""
     match_id: str
     player_id: str
+    """The player's own id."""
     opponent_id: str | None
+    """The other's id; None if the referee doesn't say it."""
     legal_moves: Sequence[Move]
+    """The moves to choose from; a long range of numbers is a `range`."""
     view: Any = None
     """What the referee shows of the game."""
     step: int = 0
+    """How many times the match has asked somebody before."""
     round_id: int | None = None
     standings: Mapping[str, int] = field(default_factory=dict)
+    """The player's wins, losses and draws in this league so far."""
     history: Sequence[GameRecord] = ()
     """All earlier games of the player, oldest first."""
     random: Random = field(default_factory=Random)
@@ -119,9 +125,12 @@ class Observation:
 
     In a league they are loaded on first access, which may take seconds: an `instant` strategy should not use them.
     """
+    thinking_seconds: float | None = None
+    """How long to think at most, for a strategy that can stop; None where play must be repeatable."""
 
     @property
     def memory(self) -> GameMemory:
+        """`history`, in which one game or opponent is found at once."""
         return self.history if isinstance(self.history, GameMemory) else GameMemory(self.history)
 
     @property

@@ -1,12 +1,13 @@
 """Checks a result against what the referee committed to before the match and what this player answered in it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from agent_league.games.fairness import find_draw_problem, find_seed_problem
 from agent_league.games.registry import is_from_source
 from agent_league.players.observation import Move
 from agent_league.protocol import v2
+from agent_league.protocol.v2.league import AnnouncedMatch
 from agent_league.text import quote
 
 MAX_MATCHES = 1000
@@ -49,12 +50,11 @@ class ResultChecker:
         """The number of matches with a recorded invitation."""
         return sum(memo.invitation is not None for memo in self._memos_by_match.values())
 
-    def record_announcement(self, round_: v2.RoundAnnouncement, player_id: str) -> None:
+    def record_announcement(self, own: Iterable[AnnouncedMatch], player_id: str) -> None:
         """Record the announced opponents: if one is suspended, its match gets a result without an invitation."""
-        for match in round_.matches:
+        for match in own:
             players = (match.player_A_id, match.player_B_id)
-            if player_id in players:
-                self._open_memo(match.match_id).announced_opponent = players[players[0] == player_id]
+            self._open_memo(match.match_id).announced_opponent = players[players[0] == player_id]
 
     def find_opponent(self, match_id: str) -> str | None:
         """Return the opponent in a match by its invitation, else by its announcement."""

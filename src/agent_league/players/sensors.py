@@ -15,6 +15,7 @@ from agent_league.games.base import Rules
 from agent_league.games.move_schema import SUPPORTED_SCHEMAS, UnsupportedMoveSchema, schema_to_moves
 from agent_league.games.registry import load_game
 from agent_league.model.results import VOID_REASON
+from agent_league.players.deadline import THINKING_SECONDS
 from agent_league.players.observation import VOID, GameRecord, Observation
 from agent_league.protocol import v2
 from agent_league.text import quote
@@ -162,6 +163,7 @@ class Sensors:
             random=PLACEHOLDER_DICE,
             deadline=deadline,
             seat=1 if role == "PLAYER_B" else 0,
+            thinking_seconds=THINKING_SECONDS if self._seed is None else None,
         )
         del seen.random, seen.rules
         seen.create_dice = lambda: self._create_dice(call.match_id, step)

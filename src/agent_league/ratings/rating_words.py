@@ -1,6 +1,6 @@
 """Ratings in the columns and sentences that pages, terminals and reports share. It rates nobody and loads no numpy."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from agent_league.ratings.luck import LuckTest
     from agent_league.ratings.transitivity import Transitivity
 
+GameTitles = Callable[[str], str]
+"""Returns the title by which people know a game."""
 RATING_COLUMN = "Elo, 95%"
 RATING_EXPLAINED = "Rating in Elo above or below the mean of all players, with its 95% interval"
 LIKELIHOOD_COLUMN = "Above next"
@@ -81,6 +83,7 @@ def describe_ratings(
     luck: "LuckTest | None" = None,
     rank_error: RankError | None = None,
     groups: Sequence[Sequence[str]] = (),
+    title_game: GameTitles = str,
 ) -> Iterator[str]:
     """Yield the sentences that belong below a table of ratings, the most important first.
 
@@ -100,7 +103,7 @@ def describe_ratings(
         yield "Not all players are linked by common opponents: compare ratings only among those who are."
     if not goes_in_circles:
         yield from describe_ties(table, names)
-    yield from map(describe_seat_advantage, table.seat_advantages)
+    yield from describe_seat_advantages(table, title_game)
     if rank_error is not None and not is_luck and not goes_in_circles:
         yield rank_error.describe()
 
@@ -144,10 +147,15 @@ def describe_next(table: RatingTable, place: int, names: Mapping[str, str] = NO_
     return f"{sentence}; about {format_count(rating.games_to_separate, 'more game')} of each would separate them."
 
 
-def describe_seat_advantage(advantage: SeatAdvantage) -> str:
-    """Say what the first seat is worth."""
+def describe_seat_advantages(table: RatingTable, title_game: GameTitles = str) -> Iterator[str]:
+    """Yield what the first seat of each game is worth."""
+    for advantage in table.seat_advantages:
+        yield _describe_seat_advantage(advantage, title_game)
+
+
+def _describe_seat_advantage(advantage: SeatAdvantage, title_game: GameTitles) -> str:
     half = (advantage.high - advantage.low) / 2
-    named = f" of {advantage.game}" if advantage.game else ""
+    named = f" of {title_game(advantage.game)}" if advantage.game else ""
     sentence = f"The first seat{named} is worth {advantage.elo:+.0f} ±{half:.0f} Elo"
     return f"{sentence}: that may be chance." if advantage.low <= 0 <= advantage.high else f"{sentence}."
 

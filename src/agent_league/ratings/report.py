@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from agent_league.ratings.bradley_terry import compare_technical_losses, fit_unknown_spread
 from agent_league.ratings.luck import LuckTest, check_luck
 from agent_league.ratings.rank_error import RankError, estimate_rating_spread
-from agent_league.ratings.rating_words import describe_ratings, describe_technical_losses
+from agent_league.ratings.rating_words import GameTitles, describe_ratings, describe_technical_losses
 from agent_league.ratings.results import ResultTable, count_loops, find_connected_groups
 from agent_league.ratings.tables import NO_NAMES, RatingTable, TechnicalLossRatings
 from agent_league.ratings.transitivity import Transitivity, check_transitivity, is_luck_credible
@@ -49,6 +49,7 @@ class RatingReport:
     """None if there is none, or it would call luck what one number a player doesn't describe."""
     rank_error: RankError | None
     """None if the players come from several leagues, or its simulation takes too long."""
+    title_game: GameTitles = str
 
     @property
     def table(self) -> RatingTable:
@@ -64,6 +65,7 @@ class RatingReport:
             luck=self.luck,
             rank_error=self.rank_error,
             groups=self.groups,
+            title_game=self.title_game,
         )
         return [*told, *describe_technical_losses(self.rated, self.technical_losses, names)]
 
@@ -86,6 +88,7 @@ def make_rating_report(
     seats_differ: Collection[str] = (),
     is_paired_by_results: bool = False,
     trial: FormatTrial | None = None,
+    title_game: GameTitles = str,
 ) -> RatingReport:
     """Rate the players, and test what the ratings assume: that nothing goes in circles and it isn't all luck.
 
@@ -121,6 +124,7 @@ def make_rating_report(
         transitivity,
         luck if is_luck_credible(luck, transitivity) else None,
         trial.estimate_rank_error(spread) if trial and met > 1 else None,
+        title_game,
     )
 
 

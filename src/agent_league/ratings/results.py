@@ -95,6 +95,11 @@ class ResultTable:
             is_technical=[row.is_technical for row in listed],
         )
 
+    def take_first(self, rows: int) -> Self:
+        """Take only so many rows; the players stay."""
+        columns = ("player_a", "player_b", "score", "count", "game", "series", "is_technical")
+        return replace(self, **{column: getattr(self, column)[:rows] for column in columns})
+
     @property
     def has_technical_losses(self) -> bool:
         return bool((self.is_technical & (self.count > 0)).any())

@@ -5,15 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.errors import UserError
+from agent_league.errors import ConfigError, UserError
 from agent_league.lab import Experiment
-from agent_league.lab.experiment.engines import CallSettings
+from agent_league.lab.experiment.calls import CallSettings
 from tests.cli.command import free_ports
 from tests.lab.experiment.conftest import WriteFile
 from tests.lab.test_evaluation import our_player
-from tests.llm.openai_server import chooses, hangs, model_server, says
+from tests.llm.openai_server import TOKENS, chooses, hangs, model_server, says
 
 SECRET = "sk-very-secret-1234567890"
+SEEDS = 24
+"""More meetings than are played at the same time, each with the whole budget."""
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +24,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write_model(base_url: str, settings: str = "", seeds: int = 3) -> str:
-    model = f'base_url = "{base_url}", api_key_variable = "MY_KEY"{settings}'
+    model = f'base_url = "{base_url}"{settings}'
     return f"""
         games = ["nim"]
         players = ["random", {{ player = "llm:small", parameters = {{ {model} }} }}]
@@ -35,7 +37,8 @@ async def test_a_model_plays_and_its_key_is_written_nowhere(
 ) -> None:
     monkeypatch.setenv("MY_KEY", SECRET)
     async with model_server(chooses(1)) as server:
-        experiment = Experiment.from_file(write_file(write_model(server.base_url)))
+        text = write_model(server.base_url, ', api_key_variable = "MY_KEY"')
+        experiment = Experiment.from_file(write_file(text))
         results = await asyncio.to_thread(experiment.run, tmp_path / "out")
     assert set(server.keys) == {f"Bearer {SECRET}"}
     results.write_csv()
@@ -51,27 +54,42 @@ async def test_a_model_plays_and_its_key_is_written_nowhere(
     assert SECRET not in repr(experiment.resolved)
 
 
+def test_a_variable_for_a_models_key_that_isnt_set_is_named_at_the_start(
+    write_file: WriteFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MY_KEY", raising=False)
+    text = write_model("http://127.0.0.1:9/v1", ', api_key_variable = "MY_KEY"')
+    wanted = "players.1: strategy llm: api_key_variable: small at http://127.0.0.1:9/v1 is to have its key from there, "
+    with pytest.raises(ConfigError, match=f"{wanted}and the environment variable MY_KEY is not set; set it, or leave"):
+        Experiment.from_file(write_file(text))
+
+
 async def test_a_model_that_has_spent_its_budget_ends_and_goes_on_with_a_larger_one(
     write_file: WriteFile, tmp_path: Path
 ) -> None:
     async with model_server(chooses(1)) as server:
         remarks: list[str] = []
-        poor = Experiment.from_file(write_file(write_model(server.base_url, ", max_tokens = 1000", seeds=4)))
-        results = await asyncio.to_thread(poor.run, tmp_path / "out", remark=remarks.append)
-        assert 0 < sum(1 for _ in results.rows()) < 8
-        assert not results.summary.is_finished
-        assert "llm:small has used 1," in remarks[-1]
-        assert "Raise it in the file to go on." in remarks[-1]
-        rich = Experiment.from_file(write_file(write_model(server.base_url, seeds=4)))
+        patient = ", output_tokens = 10, move_sec = 300"
+        limits = ", max_tokens = 2500" + patient
+        poor = Experiment.from_file(write_file(write_model(server.base_url, limits, seeds=SEEDS)))
+        for _ in range(2):
+            results = await asyncio.to_thread(poor.run, tmp_path / "out", remark=remarks.append)
+            asked = len(server.asked)
+            assert 0 < sum(1 for _ in results.rows()) < 2 * SEEDS
+            assert not results.summary.is_finished
+            assert f"llm:small has used {asked * TOKENS['total_tokens']:,} tokens (max_tokens = 2500)" in remarks[-1]
+            assert "Raise it in the file to go on." in remarks[-1]
+        assert [remark for remark in remarks if "has used" in remark] == remarks[-1:] * 2, "nothing more was asked"
+        rich = Experiment.from_file(write_file(write_model(server.base_url, patient, seeds=SEEDS)))
         assert rich.resolved.content_hash == poor.resolved.content_hash
         results = await asyncio.to_thread(rich.run, tmp_path / "out")
-    assert sum(1 for _ in results.rows()) == 8
+    assert sum(1 for _ in results.rows()) == 2 * SEEDS
     assert results.summary.is_finished
 
 
 async def test_the_report_counts_answers_that_were_of_no_use(write_file: WriteFile, tmp_path: Path) -> None:
     answers = (chooses(1), says("hm"), chooses(1), hangs, chooses(1))
-    price = ", move_sec = 1, price = { input = 1000, output = 1000 }"
+    price = ", move_sec = 1, price = { input = 1000, output = 1000 }, max_cost_usd = 100"
     async with model_server(*answers) as server:
         experiment = Experiment.from_file(write_file(write_model(server.base_url, price, seeds=1)))
         results = await asyncio.to_thread(experiment.run, tmp_path / "out")

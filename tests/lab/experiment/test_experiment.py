@@ -3,10 +3,11 @@
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agent_league.errors import UserError
+from agent_league.errors import ConfigError, UserError
 from agent_league.lab import Experiment, ExperimentResults
 from agent_league.lab.experiment.engines import ProcessEngine
 from agent_league.lab.experiment.merge import merge_shards
@@ -42,6 +43,13 @@ class BackwardEngine:
 
 def read_csv(results: ExperimentResults) -> bytes:
     return results.write_csv().read_bytes()
+
+
+@pytest.mark.parametrize("name", ["games", "players", "seeds"])
+def test_a_text_in_place_of_a_list_is_not_taken_letter_by_letter(name: str) -> None:
+    settings: dict[str, Any] = {"games": ["nim"], "players": ["random", "markov"], "seeds": 2, name: "nim"}
+    with pytest.raises(ConfigError, match=f'{name}: should be .*list.*found "nim"'):
+        Experiment(**settings)
 
 
 def test_rows_are_the_same_in_any_order_and_after_interruptions(small_file: Path, tmp_path: Path) -> None:
@@ -139,10 +147,15 @@ def test_a_stopping_rule_ends_pairs_that_are_clear_and_changes_with_no_order(
     write_file: WriteFile, tmp_path: Path
 ) -> None:
     experiment = Experiment.from_file(write_file(STOPPING))
-    results = experiment.run(tmp_path / "plain")
+    seen: list[RunProgress] = []
+    results = experiment.run(tmp_path / "plain", watch=seen.append)
     expected = read_csv(results)
     games = expected.count(b"\n") - 1
     assert games < 2 * 3 * 60 * 4
+    assert (seen[-1].games, seen[-1].total) == (games, games), "what the rule leaves out isn't counted"
+    assert all(one.games <= one.total for one in seen)
+    assert seen[0].total == 2 * 3 * 60 * 4
+    assert seen[0].time_left.startswith("at most ")
     assert read_csv(experiment.run(tmp_path / "backward", engine=BackwardEngine())) == expected
     assert read_csv(experiment.run(tmp_path / "plain")) == expected
     assert results.summary.played == games

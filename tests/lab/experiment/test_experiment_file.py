@@ -19,6 +19,7 @@ players = ["random", "minimax", "mine.py:choose"]
 seeds = 20                                   # or a list; every pair, both sides, each seed
 """
 BASE = {"games": '["nim"]', "players": '["random", "markov"]', "seeds": "2"}
+MINIMAX = '["random", {player = "minimax", name = "deep", parameters = {positions = %s}}]'
 LLM = '["random", {player = "llm:x", parameters = {base_url = "http://localhost:1/v1", %s}}]'
 WRONG = {
     "games": [
@@ -39,9 +40,14 @@ WRONG = {
         ('["random", "other.py:choose"]', "players.1: there is no file other.py"),
         ('["random", "mine.py:chose"]', "players.1: .*mine.py: chose: expected a function"),
         ('["random", {player = "minimax", parameters = {depth = 2}}]', "takes no parameter 'depth'"),
+        (MINIMAX % '"a"', r"players.1: deep \(minimax\): the parameter 'positions' should be int; found 'a'"),
+        (MINIMAX % "2.5", "the parameter 'positions' should be int; found 2.5"),
+        (MINIMAX % "true", "the parameter 'positions' should be int; found True"),
+        (MINIMAX % "[1]", r"the parameter 'positions' should be int; found \[1\]"),
         ('[{player = "random", name = "a"}, {player = "markov", name = "a"}]', "the name 'a' is there twice"),
         ('["http://localhost:1/mcp", "localhost:1"]', "http://localhost:1/mcp is there twice"),
         ('["random", "llm"]', "players.1: should name a model"),
+        ('["random", "llm:nobody-knows"]', "a server of your own needs base_url in its parameters$"),
         (LLM % 'api_key = "sk-1"', "api_key: no such setting .*keys come from the environment"),
         (LLM % 'mcp_servers = {a = {url = "http://h/mcp", headers = {Auth = "sk-1"}}}', "should be the name of an env"),
         (LLM % 'mcp_servers = {a = {url = "http://h/mcp?key=sk-1"}}', "without a password and without a query"),
@@ -148,3 +154,19 @@ def test_toml_is_written_as_it_is_read() -> None:
         "empty": {},
     }
     assert tomllib.loads(format_toml(content)) == content
+
+
+def test_types_that_only_a_class_knows_are_left_to_it(write_file: WriteFile, tmp_path: Path) -> None:
+    parameters = '{ fast = true, weights = [1, 2.5], other = "x", more = 7 }'
+    players = f'["random", {{ player = "open.py:Open", parameters = {parameters} }}]'
+    path = write_file(f'games = ["nim"]\nseeds = 1\nplayers = {players}\n')
+    (tmp_path / "open.py").write_text(
+        "class Own: ...\n\n\nclass Open:\n"
+        "    def __init__(self, fast: bool, weights: tuple[float, ...], other: Own = None, **more):\n"
+        "        assert fast and more == {'more': 7}\n\n"
+        "    def choose(self, observation):\n        return observation.legal_moves[0]\n"
+    )
+    assert resolve_file(path).plan.players[1].parameters["weights"] == [1, 2.5]
+    path.write_text(path.read_text().replace("[1, 2.5]", '[1, "2"]'))
+    with pytest.raises(ConfigError, match=r"'weights' should be tuple\[float, ...\]; found \[1, '2'\]"):
+        resolve_file(path)

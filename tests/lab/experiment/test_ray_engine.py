@@ -89,9 +89,8 @@ def test_on_a_real_cluster(folder: Path, subtests: pytest.Subtests, monkeypatch:
             stop_while_a_player_sleeps(folder, nodes)
         with subtests.test("a piece that kills its workers ends the run with a sentence"):
             monkeypatch.setattr(ray_engine, "MAX_LOSSES", 1)
-            with pytest.raises(
-                LeagueFailed, match=r"^Ray could not play a piece, in 2 attempts .* the same command goes on$"
-            ):
+            wanted = r"^Ray could not play nim: random - killer.py, seed \S+, in 2 attempts .* the same command goes on"
+            with pytest.raises(LeagueFailed, match=wanted):
                 play_one_piece(nodes, GameSpec("nim", "nim"), make_file_player(folder, "killer.py"))
         with subtests.test("what isn't installed on a worker is named"):
             wanted = r"The Ray worker at \S+: no game 'chess' is installed \(there are: .*"
@@ -113,7 +112,7 @@ def play_by_command(folder: Path, nodes: RayNodes) -> None:
     (folder / "two.toml").write_text('games = ["own_nim"]\nplayers = ["random", "mine.py:choose"]\nseeds = 3\n')
     written = []
     for place, on in (("there", f"ray={nodes.address}"), ("here", "processes")):
-        done = league("experiment", "two.toml", "--full", "--csv", "--out", place, "--on", on, cwd=folder)
+        done = league("experiment", "two.toml", "--full", "--games-csv", "--out", place, "--on", on, cwd=folder)
         assert done.returncode == 0, done.stderr
         assert (f"Ray at {nodes.address}: 2 nodes, 2 CPUs." in done.stderr) == (place == "there")
         written.append((folder / place / "games.csv").read_text())

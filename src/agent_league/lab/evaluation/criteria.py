@@ -132,7 +132,7 @@ def _explain_unreachable(title: str, chances: WinChances | None, games: int) -> 
 def _judge_own_moves(moves: MoveCounts) -> Criterion:
     found = f"the strategy failed in {moves.failed} of {moves.asked} moves"
     if moves.failed:
-        found += f", and a random one was played; first: {moves.first_failure}"
+        found += f", and another one was played; first: {moves.first_failure}"
     return Criterion(
         "Every move is the strategy's own", CriterionVerdict.FAIL if moves.failed else CriterionVerdict.PASS, found
     )

@@ -1,27 +1,19 @@
-"""Ratings of an evaluation: the player and its opponents in one fit, with intervals over blocks of games.
+"""Ratings of an evaluation: those of an experiment's scoreboard, and once more without technical losses.
 
 It loads numpy: import it when a report is written.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_league.games.registry import seats_differ
-from agent_league.lab.evaluation.model import Evaluation, GameEnding
+from agent_league.games.registry import find_game_title
+from agent_league.lab.evaluation.model import Evaluation, GameEnding, PracticeGame, tally_games
+from agent_league.lab.scoreboard import GameTally, PairTallies, Scoreboard
+from agent_league.lab.tournament_ratings import rate_tournament
 from agent_league.model.tables import DataTable
-from agent_league.ratings.bradley_terry import bootstrap_ratings, fit_ratings
-from agent_league.ratings.rating_words import describe_seat_advantage, describe_ties, format_rating, tabulate_ratings
-from agent_league.ratings.results import ResultTable
-from agent_league.ratings.tables import RatingTable, ResultRow
-
-POINTS = {
-    GameEnding.WIN: 1.0,
-    GameEnding.DRAW: 0.5,
-    GameEnding.LOSS: 0.0,
-    GameEnding.TECHNICAL_LOSS: 0.0,
-}
-"""What a game is worth to the player; one that its opponent failed says nothing."""
+from agent_league.ratings.rating_words import describe_seat_advantages, describe_ties, format_rating, tabulate_ratings
+from agent_league.ratings.tables import RatingTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +35,7 @@ class EvaluationRatings:
             own = self.without_technical_losses.by_player()[self.player]
             yield f"Without its technical losses {self.player} would be at {format_rating(own)}."
         yield from describe_ties(self.table)
-        yield from map(describe_seat_advantage, self.table.seat_advantages)
+        yield from describe_seat_advantages(self.table, find_game_title)
 
     def to_json(self) -> dict[str, Any]:
         """Return the tables as JSON."""
@@ -53,34 +45,31 @@ class EvaluationRatings:
 
 def rate_evaluation(evaluation: Evaluation) -> EvaluationRatings | None:
     """Rate the player and its opponents; None without games."""
-    player = evaluation.player
-    rows = list(_list_results(evaluation))
-    if not rows:
+    board = _make_board(evaluation)
+    if not board.games:
         return None
-    differing = [evaluation.game_type] if seats_differ(evaluation.game_type) else []
-
-    def rate(results: ResultTable) -> RatingTable:
-        try:
-            return bootstrap_ratings(results, seats_differ=differing)
-        except ValueError:  # too few games for two blocks
-            return fit_ratings(results, seats_differ=differing)
-
-    proper = [row for row in rows if not row.is_technical]
-    without = rate(ResultTable.from_rows(proper)) if 0 < len(proper) < len(rows) else None
-    if without and player not in without.by_player():
-        without = None
-    return EvaluationRatings(player, rate(ResultTable.from_rows(rows)), without)
+    table = rate_tournament(board, evaluation.game_type).table
+    proper = _make_board(evaluation, has_technical_losses=False)
+    has_both = 0 < proper.games < board.games
+    return EvaluationRatings(
+        evaluation.player, table, rate_tournament(proper, evaluation.game_type).table if has_both else None
+    )
 
 
-def _list_results(evaluation: Evaluation) -> Iterator[ResultRow]:
-    """Yield the results; each block of an opponent's games is a series."""
-    player, number = evaluation.player, 0
-    for series in evaluation.series:
-        opponent = series.opponent if series.opponent != player else f"{player} as opponent"
-        for block in series.blocks:
-            number += 1
-            for game in block:
-                points, is_technical = POINTS[game.ending], game.ending is GameEnding.TECHNICAL_LOSS
-                one, other = (player, opponent) if game.seat == 0 else (opponent, player)
-                score = points if game.seat == 0 else 1 - points
-                yield ResultRow(one, other, score, 1, evaluation.game_type, number, is_technical)
+def _make_board(evaluation: Evaluation, *, has_technical_losses: bool = True) -> Scoreboard:
+    """Count the games by opponent and seed; those that the opponent failed say nothing."""
+    played = [series for series in evaluation.series if series.valid_games]
+    own = evaluation.player
+    names = [f"{own} as opponent" if series.opponent == own else series.opponent for series in played]
+    board = Scoreboard((own, *names), by_payoff=False)
+    for place, series in enumerate(played, 1):
+        for number, meeting in enumerate(series.meetings):
+            kept = [one for one in meeting if has_technical_losses or one.ending is not GameEnding.TECHNICAL_LOSS]
+            board.add_tallies(_tally_meeting((0, place), number, kept))
+    return board
+
+
+def _tally_meeting(pair: tuple[int, int], number: int, games: Sequence[PracticeGame]) -> PairTallies:
+    own = tally_games(games)
+    other = GameTally(own.losses, own.draws, own.wins)
+    return PairTallies(pair, number, (own, other), first_seat=tally_games([one for one in games if one.seat == 0]))

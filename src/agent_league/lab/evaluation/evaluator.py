@@ -1,45 +1,44 @@
-"""Running an evaluation: connect the player and its opponents, play a series against each, try bad input.
+"""Evaluating a player: an experiment of it against simple opponents, whose games by messages are watched and judged.
 
-The results so far are available at any moment, so that an interruption loses nothing.
+The experiment plays and writes the rows; here stands what its rows don't tell: each message, each timeout, what becomes
+of bad input. The results so far are available at any moment, so that an interruption loses nothing.
 """
 
-import asyncio
 import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
+from agent_league.check.check import normalise_agent_url
 from agent_league.clock import SystemClock, format_utc
 from agent_league.config import PlayerDefaults
 from agent_league.config.models import TimeoutConfig
-from agent_league.errors import UserError
+from agent_league.errors import ConfigError, UserError
 from agent_league.games.registry import Game
-from agent_league.lab.evaluation.evaluation_rows import EvaluationRows
-from agent_league.lab.evaluation.game_table import FAIL_LIMIT, PracticeMatchRunner
-from agent_league.lab.evaluation.in_process_players import InProcessPlayer, PracticePlayer, WatchedStrategy
-from agent_league.lab.evaluation.model import Conformance, Evaluation, GameEnding, OpponentSeries, PracticeGame
-from agent_league.lab.evaluation.opponents import (
-    EARLIER_VERSION,
-    PracticeOpponent,
-    chances_against_random,
-    choose_opponents,
+from agent_league.lab.evaluation.game_table import FAIL_LIMIT
+from agent_league.lab.evaluation.model import (
+    Conformance,
+    Evaluation,
+    GameEnding,
+    MoveCounts,
+    OpponentSeries,
+    PracticeGame,
 )
-from agent_league.lab.evaluation.practice_league import (
-    PracticeSettings,
-    is_address,
-    make_partner_ids,
-    open_practice_league,
-)
-from agent_league.players.strategies import check_strategy, find_game_mismatch, load_strategy
+from agent_league.lab.evaluation.opponents import chances_against_random, choose_opponents
+from agent_league.lab.evaluation.practice_league import is_address
+from agent_league.lab.evaluation.running_player import RunningPlayer
+from agent_league.lab.experiment.calls import CalledGame, CallSettings
+from agent_league.lab.experiment.experiment import Experiment
+from agent_league.lab.experiment.running import ProgressListener, RunProgress
+from agent_league.players.strategies import check_strategy, find_game_mismatch
 from agent_league.protocol.version import PROTOCOL_V2
 
-ANNOUNCED_GAMES = 100
-"""Games in one announcement to a player."""
-PLAYER_KEY = "the player"
+PLAYER_LABEL = "the player"
+MODEL = "llm"
+LEAST_SEEDS, MOST_SEEDS = 5, 10
 OWN_PLAYER_NOTE = "a strategy plays inside a player of ours, which 'league check --self' judges"
-GameListener = Callable[[str, PracticeGame | None], None]
-"""Called with the opponent's name and each finished game, and with None when a series begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,43 +63,52 @@ class EvaluationRequest:
     """Seconds for all games together."""
     defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
 
-    @property
-    def practice(self) -> PracticeSettings:
-        return PracticeSettings(
-            game=self.game,
-            seed=self.seed,
-            timeout=self.timeout,
-            timeouts=self.timeouts,
-            wait_seconds=self.wait_seconds,
-            manager_port=self.manager_port,
-        )
+
+def plan_seeds(games: int) -> tuple[int, int]:
+    """Return how many seeds, and how many games on each side with each, make that many games, or a few more.
+
+    Five seeds at least, if there are games for them, show how far results are apart.
+    """
+    pairs = -(-games // 2)
+    numbers = range(min(MOST_SEEDS, pairs), min(LEAST_SEEDS, pairs) - 1, -1)
+    seeds = min(numbers, key=lambda number: -pairs % number)
+    return seeds, -(-pairs // seeds)
 
 
 class Evaluator:
-    """Runs one evaluation and holds its results so far."""
+    """Runs one evaluation and holds its results so far. It watches the games of its experiment."""
 
-    def __init__(
-        self,
-        request: EvaluationRequest,
-        watch: GameListener = lambda *_: None,
-        tell: Callable[[str], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, request: EvaluationRequest, remark: Callable[[str], None] = lambda _: None) -> None:
         self._request = request
-        self._on_game = watch
-        self._remark = tell
+        self._remark = remark
+        self._watch: ProgressListener = lambda _: None
         self._started_at = time.monotonic()
-        self.rows: EvaluationRows | None = None
-        """The games as rows of an experiment; None if they can't be."""
+        self._first_game_at: float | None = None
+        self._games: defaultdict[str, list[PracticeGame]] = defaultdict(list)
+        """By opponent."""
+        self._lost_in_a_row: Counter[str] = Counter()
+        """Technical losses, by opponent."""
+        self._cut_short: dict[str, str] = {}
+        """By opponent, why there are fewer games."""
         self._is_running_player = is_address(request.player)
         if request.earlier is not None and is_address(request.earlier) and request.earlier == request.player:
             raise UserError("--earlier names the player itself; give the address of its earlier version")
         inside = [name for name in (request.player, request.earlier) if name and not is_address(name)]
         for name in inside:
             check_strategy(name, request.defaults)
-        self._games_by_opponent: defaultdict[str, list[PracticeGame]] = defaultdict(list)
-        """By opponent."""
-        self._watched_strategy = (
-            None if self._is_running_player else WatchedStrategy(load_strategy(request.player, request.defaults, tell))
+        self._opponents = choose_opponents(request.game, request.earlier)
+        seeds, rounds = plan_seeds(request.games)
+        self.experiment = Experiment(
+            name=f"evaluation in {request.game.game_type}",
+            games=[{"game": request.game.game_type, "parameters": dict(request.game.parameters)}],
+            players=[
+                self._describe_player(request.player, PLAYER_LABEL),
+                *(self._describe_player(one.strategy, one.name) for one in self._opponents if not one.left_out_reason),
+            ],
+            pairs="first",
+            seeds=[f"{request.seed}-{number + 1}" for number in range(seeds)],
+            rounds=rounds,
+            messages=True,
         )
         self._evaluation = Evaluation(
             player=request.player,
@@ -113,154 +121,114 @@ class Evaluator:
             has_amounts=request.game.payoffs,
             seed=request.seed,
             earlier=request.earlier or "",
-            games_wanted=request.games,
+            games_wanted=2 * seeds * rounds,
             started_at=format_utc(SystemClock().now()),
+            moves=None if self._is_running_player else MoveCounts(),
             remarks=tuple(filter(None, (find_game_mismatch(name, request.game.game_type) for name in inside))),
             conformance=Conformance(
                 unjudged="the evaluation ended before that" if self._is_running_player else OWN_PLAYER_NOTE
             ),
         )
 
-    def current_evaluation(self, *, interrupted: bool = False) -> Evaluation:
-        """Return the evaluation with the results so far."""
-        series = tuple(
-            replace(one, games=tuple(self._games_by_opponent[one.opponent])) for one in self._evaluation.series
-        )
-        seconds = time.monotonic() - self._started_at
-        moves = self._watched_strategy.move_counts if self._watched_strategy else None
-        return replace(self._evaluation, series=series, seconds=seconds, moves=moves, interrupted=interrupted)
+    @property
+    def started_at(self) -> str:
+        return self._evaluation.started_at
 
-    async def run(self) -> Evaluation:
-        """Play all series; UserError if the player can't be evaluated."""
-        async with AsyncExitStack() as stack:
-            await self._run_evaluation(stack)
+    def run(self, folder: Path, watch: ProgressListener = lambda _: None) -> Evaluation:
+        """Play the experiment in a folder; UserError if the player can't be evaluated.
+
+        `watch` is told of each game, as a meeting may have hundreds.
+        """
+        request, self._watch = self._request, watch
+        if self._evaluation.games_wanted != request.games:
+            self._remark(
+                f"{self._evaluation.games_wanted} games are played against each opponent, so that each of"
+                f" {len(self.experiment.resolved.plan.seeds)} seeds has equally many on both sides."
+            )
+        calls = CallSettings(
+            timeout=request.timeout,
+            wait_seconds=request.wait_seconds,
+            manager_port=request.manager_port,
+            timeouts=request.timeouts,
+            protocols={PLAYER_LABEL: request.protocol} if request.protocol else {},
+            max_seconds=request.max_seconds,
+            watcher=self,
+        )
+        began = time.monotonic()
+        try:
+            self.experiment.run(folder, remark=self._remark, calls=calls)
+        finally:
+            if not self._evaluation.playing_seconds:
+                self._evaluation = replace(self._evaluation, playing_seconds=time.monotonic() - began)
         return self.current_evaluation()
 
-    async def _run_evaluation(self, stack: AsyncExitStack) -> None:
-        request = self._request
-        opponents = choose_opponents(request.game, request.earlier)
-        self.rows = self._plan_rows(opponents)
-        outside = {
-            name: request.protocol if name == request.player else None
-            for name in (request.player, request.earlier)
-            if name and is_address(name)
-        }
-        league = await open_practice_league(
-            stack, request.practice, outside, lambda taken: self._plan_players(opponents, taken), self._remark
+    def current_evaluation(self, *, interrupted: bool = False) -> Evaluation:
+        """Return the evaluation with the results so far."""
+        wanted, series = self._evaluation.games_wanted, []
+        for one in self._opponents:
+            played, why = tuple(self._games[one.name]), one.left_out_reason or self._cut_short.get(one.name, "")
+            if len(played) < wanted and not why and not interrupted:
+                why = f"the time for all games, {self._request.max_seconds:.0f} s, was over (--minutes)"
+            series.append(OpponentSeries(one.name, one.description, played, why))
+        seconds = time.monotonic() - self._started_at
+        return replace(self._evaluation, series=tuple(series), seconds=seconds, interrupted=interrupted)
+
+    def add_game(self, called: CalledGame) -> bool:
+        """Take note of a game; after too many failures in a row the rest against this opponent is left out."""
+        game, opponent = called.game, called.opponent
+        self._games[opponent].append(game)
+        if called.moves and self._evaluation.moves:
+            self._evaluation = replace(self._evaluation, moves=self._evaluation.moves.add(called.moves))
+        is_lost = game.ending is GameEnding.TECHNICAL_LOSS
+        self._lost_in_a_row[opponent] = self._lost_in_a_row[opponent] + 1 if is_lost else 0
+        has_lost_all = self._lost_in_a_row[opponent] >= FAIL_LIMIT
+        is_last = len(self._games[opponent]) == self._evaluation.games_wanted
+        is_over = not is_last and (has_lost_all or called.is_failing)
+        if is_over:
+            what = "technical losses" if has_lost_all else "failed calls"
+            why = f"after {FAIL_LIMIT} {what} in a row the rest was left out"
+            self._cut_short[opponent] = f"{game.how.replace('_', ' ')}; {why}"
+        self._watch(self._describe_progress())
+        return is_over
+
+    def _describe_progress(self) -> RunProgress:
+        now = time.monotonic()
+        self._first_game_at = self._first_game_at or now
+        wanted = self._evaluation.games_wanted
+        played = sum(map(len, self._games.values()))
+        total = sum(
+            len(self._games[one.name]) if one.name in self._cut_short else wanted
+            for one in self._opponents
+            if not one.left_out_reason
         )
-        if league.remark:
-            self._evaluation = replace(self._evaluation, remarks=(*self._evaluation.remarks, league.remark))
-        seated = dict(league.inside)
-        for name, visitor in league.visitors.items():
-            seated[PLAYER_KEY if name == request.player else EARLIER_VERSION] = visitor.player
-        player = seated[PLAYER_KEY]
-        if len({one.player_id for one in seated.values()}) < len(seated):
-            raise UserError("the player and its earlier version have the same id; start both with this manager")
-        judged = league.visitors.get(request.player)
-        if judged:
-            self._evaluation = replace(
-                self._evaluation,
-                player=judged.display_name,
-                protocol=player.protocol,
-                registration_faults=judged.registration_faults,
-            )
-        await self._play_all_series(league.table, seated, opponents)
-        if judged:
-            self._remark("Trying bad input.")
-            self._evaluation = replace(self._evaluation, conformance=await judged.check_bad_input())
+        seconds = (now - self._first_game_at) / (played - 1) * (total - played) if played > 1 else None
+        return RunProgress(played, total, seconds)
 
-    def _plan_players(self, opponents: Sequence[PracticeOpponent], taken: set[str]) -> dict[str, InProcessPlayer]:
-        """Plan the players in this process, by name."""
-        request = self._request
-        ids = make_partner_ids(taken)
-        partners: dict[str, InProcessPlayer] = {}
-        if self._watched_strategy:
-            player_id = "P01" if "P01" not in taken else next(ids)
-            name = f"{request.player} {player_id}"
-            partners[PLAYER_KEY] = InProcessPlayer(
-                player_id, self._watched_strategy, name, request.protocol or PROTOCOL_V2
-            )
-        for opponent in opponents:
-            if not opponent.left_out_reason and not (
-                opponent.name == EARLIER_VERSION and is_address(opponent.strategy)
-            ):
-                # Its id is part of its name, from which its random numbers follow: no two play alike.
-                player_id, loaded = next(ids), load_strategy(opponent.strategy, request.defaults, self._remark)
-                partners[opponent.name] = InProcessPlayer(player_id, loaded, f"{opponent.strategy} {player_id}")
-        return partners
+    async def end_games(self, players: Mapping[str, RunningPlayer]) -> None:
+        """Judge the registration of a running player, and try bad input."""
+        began = self._started_at
+        judged = players.get(normalise_agent_url(self._request.player)) if self._is_running_player else None
+        if judged is None:
+            return
+        self._evaluation = replace(
+            self._evaluation,
+            player=judged.display_name,
+            protocol=judged.player.protocol,
+            registration_faults=judged.registration_faults,
+            playing_seconds=time.monotonic() - began,
+        )
+        self._remark("Trying bad input.")
+        self._evaluation = replace(self._evaluation, conformance=await judged.check_bad_input())
 
-    async def _play_all_series(
-        self, table: PracticeMatchRunner, seated: Mapping[str, PracticePlayer], opponents: Sequence[PracticeOpponent]
-    ) -> None:
-        left = self._request.max_seconds
-        for round_id, opponent in enumerate(opponents, 1):
-            if opponent.name not in seated:
-                why = opponent.left_out_reason
-                self._add_series(OpponentSeries(opponent.name, opponent.description, cut_short_reason=why))
-                continue
-            share = left / sum(later.name in seated for later in opponents[round_id - 1 :])
-            began = time.monotonic()
-            self._on_game(opponent.name, None)
-            self._add_series(OpponentSeries(opponent.name, opponent.description))
-            try:
-                await self._play_series(table, seated, opponent.name, round_id, share)
-            finally:
-                took = time.monotonic() - began
-                self._evaluation = replace(self._evaluation, playing_seconds=self._evaluation.playing_seconds + took)
-            left = max(left - took, 0.0)
-
-    async def _play_series(
-        self,
-        table: PracticeMatchRunner,
-        seated: Mapping[str, PracticePlayer],
-        opponent: str,
-        round_id: int,
-        seconds: float,
-    ) -> None:
-        """Play the games against one opponent; stops after repeated failures or when its time is over."""
-        player, other, wanted = seated[PLAYER_KEY], seated[opponent], self._request.games
-        lost_in_a_row = 0
-        limit = asyncio.timeout(seconds)
-        try:
-            async with limit:
-                for number in range(1, wanted + 1):
-                    if number % ANNOUNCED_GAMES == 1:
-                        await table.announce_games(
-                            player, other, round_id, range(number, min(number + ANNOUNCED_GAMES, wanted + 1))
-                        )
-                    failed = self._count_failures()
-                    play = await table.play_match(player, other, round_id, number)
-                    game = table.describe_game(play, player)
-                    self._games_by_opponent[opponent].append(game)
-                    if self.rows:
-                        self.rows.add_game(opponent, number, (player, other), play, self._count_failures() - failed)
-                    self._on_game(opponent, game)
-                    lost_in_a_row = lost_in_a_row + 1 if game.ending is GameEnding.TECHNICAL_LOSS else 0
-                    if number < wanted and (table.is_breaker_open(player) or lost_in_a_row >= FAIL_LIMIT):
-                        what = "technical losses" if lost_in_a_row >= FAIL_LIMIT else "failed calls"
-                        why = f"after {FAIL_LIMIT} {what} in a row the rest was left out"
-                        self._mark_cut_short(f"{game.how.replace('_', ' ')}; {why}")
-                        return
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            self._mark_cut_short(f"its share of the time, {seconds:.0f} s, was over (--minutes)")
-
-    def _count_failures(self) -> int:
-        """How often the player's strategy failed, if it is in this process."""
-        return self._watched_strategy.move_counts.failed if self._watched_strategy else 0
-
-    def _plan_rows(self, opponents: Sequence[PracticeOpponent]) -> EvaluationRows | None:
-        request = self._request
-        try:
-            return EvaluationRows.plan(request.player, request.game, request.seed, request.games, opponents)
-        except UserError as error:
-            self._remark(f"The games are written as numbers alone, not as an experiment: {error}")
-            return None
-
-    def _add_series(self, series: OpponentSeries) -> None:
-        self._evaluation = replace(self._evaluation, series=(*self._evaluation.series, series))
-
-    def _mark_cut_short(self, why: str) -> None:
-        *before, last = self._evaluation.series
-        self._evaluation = replace(self._evaluation, series=(*before, replace(last, cut_short_reason=why)))
+    def _describe_player(self, text: str, label: str) -> dict[str, Any]:
+        """Write a player as an experiment's file has it."""
+        if is_address(text):
+            return {"player": normalise_agent_url(text), "name": label}
+        if text.partition(":")[0] != MODEL:
+            return {"player": text, "name": label}
+        llm = self._request.defaults.llm
+        settings = llm.for_model(text.partition(":")[2]) if ":" in text else llm
+        if settings.model is None:
+            raise ConfigError("player", label, "names no model; say llm:MODEL")
+        given = settings.model_dump(mode="json", exclude={"model", "models"}, exclude_defaults=True)
+        return {"player": f"{MODEL}:{settings.model}", "name": label, "parameters": given}

@@ -18,14 +18,15 @@ MAX_SHOWN_FAULTS = 10
 EMPTY_CELL = "-"
 HOW_TO_READ = (
     "W/D/L are the games won, drawn and lost; technical losses are lost. A win rate is won games by all. Its 95% "
-    "interval is at each end the outer one of Wilson's over games and of Student's over 10 blocks of consecutive "
-    "games: the latter is wider where games hang together, as those of a player that learns. A mean payoff has the "
-    "latter. p is how likely a result at least so uneven is among equals: the exact two-sided binomial test of won "
-    "against lost games, draws left out. It takes games as independent. Several opponents are several chances to be "
-    "lucky, so the last column has it corrected after Holm. Games that the opponent failed are left out of all of "
-    "this. A player that learns makes its games alike, and it remembers the earlier opponents of this evaluation: "
-    "evaluate it again, started afresh and with another --seed, to see how far results are apart. Ratings are one fit "
-    "of all games of the player and its opponents, who don't meet each other; their intervals are over blocks, too."
+    "interval is at each end the outer one of Wilson's over games and of Student's over seeds: the latter is wider "
+    "where games hang together, as those of a player that learns. A mean payoff has the latter. Strategies begin each "
+    "seed without memory. p is how likely a result at least so uneven is among equals: the exact two-sided binomial "
+    "test of won against lost games, draws left out. It takes games as independent. Several opponents are several "
+    "chances to be lucky, so the last column has it corrected after Holm. Games that the opponent failed are left out "
+    "of all of this. A running player that learns makes its games alike, and remembers the earlier ones of this "
+    "evaluation: evaluate it again, started afresh and with another --seed, to see how far results are apart. Ratings "
+    "are one fit of all games of the player and its opponents, who don't meet each other; their intervals are over "
+    "seeds, too."
 )
 
 

@@ -44,6 +44,7 @@ class PracticeMatchRunner:
         timeouts: TimeoutConfig,
         seed: str,
         referee: PracticeReferee | None = None,
+        failures: dict[str, int] | None = None,
     ) -> None:
         self._game = game
         self._league_id = league_id
@@ -53,7 +54,7 @@ class PracticeMatchRunner:
         """Prefix of match ids, different for each seed, so that players don't confuse evaluations."""
         self._referee = referee
         self._clock = SystemClock()
-        self._failures_in_a_row: dict[str, int] = {}
+        self._failures_in_a_row = {} if failures is None else failures
         """Failed calls in a row by player, carried from game to game."""
         self._timed_out_players: list[str] = []
         """Players whose notifications timed out, in the current game."""

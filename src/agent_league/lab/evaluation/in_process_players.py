@@ -198,6 +198,8 @@ class WatchedStrategy:
         move = said.move if isinstance(said, Thought) else said
         if not inspect.isawaitable(said) and not find_equal_moves(move, observation.legal_moves):
             self._record_failure(f"chose {quote(move)}, which isn't legal")
+        elif isinstance(said, Thought) and said.usage is not None and said.usage.fallback:
+            self._record_failure(f"its model gave no move: {said.usage.fallback}")
         return said
 
     def _record_failure(self, what: str) -> None:

@@ -8,14 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import accumulate, pairwise
 from typing import Any
 
 from agent_league.lab.scoreboard import GameTally, PlayerScore, compute_score
 from agent_league.ratings.statistics import Estimate, adjust_p_values, binomial_p_value, estimate_grouped_rate
-
-MAX_BLOCKS = 10
-"""Most blocks of consecutive games that stand in for independent series; each has at least two games."""
 
 
 class GameEnding(StrEnum):
@@ -45,6 +41,8 @@ class PracticeGame:
     match_id: str
     seat: int
     ending: GameEnding
+    seed: str = ""
+    """Of its meeting; players of ours begin each without memory."""
     how: str = ""
     """The kind of a technical loss."""
     payoff: float | None = None
@@ -84,21 +82,27 @@ class OpponentSeries:
 
     @property
     def score(self) -> PlayerScore:
-        """The score of the valid games, with blocks in place of series."""
-        return compute_score([dict(enumerate(map(_tally_games, self.blocks)))])
+        """The score of the valid games."""
+        return compute_score([dict(enumerate(map(tally_games, self.meetings)))])
 
     @property
-    def blocks(self) -> Iterator[Sequence[PracticeGame]]:
-        """The valid games in blocks of consecutive ones, which stand in for independent series."""
-        games = self.valid_games
-        return (games[first:after] for first, after in pairwise(_block_bounds(len(games))))
+    def meetings(self) -> list[list[PracticeGame]]:
+        """The valid games by seed."""
+        found: dict[str, list[PracticeGame]] = {}
+        for game in self.valid_games:
+            found.setdefault(game.seed, []).append(game)
+        return list(found.values())
 
-    def estimate_win_rates(self, numbers: Iterable[int]) -> Iterator[Estimate]:
-        """Yield the win rate after each of these numbers of games."""
-        won = [0, *accumulate(game.ending is GameEnding.WIN for game in self.valid_games)]
-        for number in numbers:
-            bounds = pairwise(_block_bounds(number))
-            yield estimate_grouped_rate([{first: (after - first, won[after] - won[first]) for first, after in bounds}])
+    def estimate_win_rates(self, numbers: Sequence[int]) -> Iterator[Estimate]:
+        """Yield the win rate after each of these numbers of games, which ascend."""
+        seeds: dict[str, int] = {}
+        counts: dict[int, tuple[int, int]] = {}
+        for number, game in enumerate(self.valid_games, 1):
+            seed = seeds.setdefault(game.seed, len(seeds))
+            games, won = counts.get(seed, (0, 0))
+            counts[seed] = (games + 1, won + (game.ending is GameEnding.WIN))
+            if number in numbers:
+                yield estimate_grouped_rate([counts])
 
     @property
     def p_value(self) -> float:
@@ -131,8 +135,16 @@ class MoveCounts:
 
     asked: int = 0
     failed: int = 0
-    """Of these, how often it raised an error or chose an illegal move."""
+    """Of these, how often it raised an error, chose an illegal move, or its language model gave none."""
     first_failure: str = ""
+
+    def add(self, later: "MoveCounts") -> "MoveCounts":
+        first = self.first_failure or later.first_failure
+        return MoveCounts(self.asked + later.asked, self.failed + later.failed, first)
+
+    def subtract(self, earlier: "MoveCounts") -> "MoveCounts":
+        """Return what came after an earlier count."""
+        return MoveCounts(self.asked - earlier.asked, self.failed - earlier.failed, self.first_failure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,13 +253,8 @@ def summarise_times(seconds: Sequence[float]) -> ResponseTimes | None:
     return ResponseTimes(len(ordered), median, ordered[math.ceil(0.95 * len(ordered)) - 1], ordered[-1])
 
 
-def _block_bounds(games: int) -> list[int]:
-    """Return the index at which each block of so many games begins, and the end of the last."""
-    number = max(1, min(MAX_BLOCKS, games // 2))
-    return [games * block // number for block in range(number + 1)]
-
-
-def _tally_games(games: Sequence[PracticeGame]) -> GameTally:
+def tally_games(games: Sequence[PracticeGame]) -> GameTally:
+    """Count how games ended for the player."""
     endings = Counter(game.ending for game in games)
     return GameTally(
         wins=endings[GameEnding.WIN],

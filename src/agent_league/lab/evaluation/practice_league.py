@@ -1,11 +1,11 @@
 """A private league for practice games: running players at their addresses, and strategies inside players of ours.
 
-Who plays whom how often is its users' matter: an evaluation's, or a comparison's.
+Who plays whom how often is its users' matter: an experiment's, or a comparison's.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,10 +13,10 @@ from agent_league.check.scripted_agents import start_manager
 from agent_league.check.signing_key import load_checker_key
 from agent_league.check.subject import CheckOptions
 from agent_league.clock import SystemClock
-from agent_league.config.models import TimeoutConfig
 from agent_league.config.python_files import is_python_file
 from agent_league.errors import UserError
 from agent_league.games.registry import Game
+from agent_league.http.carrier import Carrier
 from agent_league.http.client import HttpCarrier
 from agent_league.http.memory import MemoryNetwork
 from agent_league.lab.evaluation.game_table import PracticeMatchRunner
@@ -29,60 +29,22 @@ from agent_league.lab.evaluation.in_process_players import (
 )
 from agent_league.lab.evaluation.private_league import PracticeManager, PracticeReferee
 from agent_league.lab.evaluation.running_player import ConnectionContext, RunningPlayer, connect_player
+from agent_league.lab.experiment.calls import CallSettings
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.model.names import list_known_names
-from agent_league.players.strategies import find_installation_problem, strategy_names
+from agent_league.players.strategies import find_installation_problem, has_argument, strategy_names
 from agent_league.protocol.tokens import SigningKey
 
 FIRST_PARTNER_NUMBER = 901
 """First number of opponents' ids. No league gives such ids, so no player mistakes them for earlier opponents."""
 TOKEN_SECONDS = 24 * 3600
-PlanPlayers = Callable[[set[str]], Mapping[str, InProcessPlayer]]
-"""Plan the players of this process, by name; their ids must not be among those given."""
-
-
-@dataclass(frozen=True, slots=True)
-class PracticeSettings:
-    """How practice games are played."""
-
-    game: Game
-    seed: str
-    timeout: float | None = None
-    """Upper bound in seconds for every call; None: the timeouts alone."""
-    timeouts: TimeoutConfig = field(default_factory=TimeoutConfig)
-    wait_seconds: float = 5.0
-    """Seconds for a running player to appear and to register."""
-    manager_port: int | None = None
-
-    @property
-    def effective_timeouts(self) -> TimeoutConfig:
-        """The league's timeouts, none longer than the requested one."""
-        most, limits = self.timeout, self.timeouts
-        if most is None:
-            return limits
-        return limits.model_copy(
-            update={name: min(most, value) for name, value in limits if name in TimeoutConfig.model_fields}
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class PracticeLeague:
-    """An open private league."""
-
-    table: PracticeMatchRunner
-    visitors: Mapping[str, RunningPlayer]
-    """The running players by address."""
-    inside: Mapping[str, PracticePlayer]
-    """The players of this process by name."""
-    remark: str | None
-    """What a reader of the results should know."""
 
 
 def is_address(text: str) -> bool:
     """Whether the text is a player's address, not a strategy or its Python file; UserError if it is none of these."""
     if text in strategy_names():
         return False
-    if is_python_file(text) and "://" not in text:
+    if has_argument(text) or (is_python_file(text) and "://" not in text):
         if problem := find_installation_problem(text):
             raise UserError(problem)
         return False
@@ -104,54 +66,86 @@ def make_partner_ids(taken: set[str]) -> Iterator[str]:
     return (f"P{number}" for number in range(FIRST_PARTNER_NUMBER, 10_000) if f"P{number}" not in taken)
 
 
-async def open_practice_league(
-    stack: AsyncExitStack,
-    settings: PracticeSettings,
-    addresses: Mapping[str, str | None],
-    plan_players: PlanPlayers,
-    remark: Callable[[str], None],
-) -> PracticeLeague:
-    """Connect to the running players, by address with their protocol if known, and start those of this process.
+@dataclass(slots=True)
+class PrivateRoom:
+    """A private league that is open: running players are connected to it once, players of ours for some games."""
 
-    The stack ends all. UserError if a player can't be reached or refuses to play.
-    """
-    home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="league-practice-")))
-    key, key_remark = load_checker_key() if addresses else (SigningKey.generate(), None)
-    manager = None
-    visitors: dict[str, RunningPlayer] = {}
-    if addresses:
+    stack: AsyncExitStack
+    """Ends all."""
+    settings: CallSettings
+    remark: Callable[[str], None]
+    key: SigningKey
+    manager: PracticeManager | None
+    referee: PracticeReferee | None
+    network: MemoryNetwork
+    carrier: Carrier
+    visitors: dict[str, RunningPlayer] = field(default_factory=dict)
+    """The running players by address."""
+
+    @classmethod
+    async def open(
+        cls, stack: AsyncExitStack, settings: CallSettings, remark: Callable[[str], None], *, has_addresses: bool
+    ) -> "PrivateRoom":
+        """Start manager and referee, if players at addresses need them; the stack ends them."""
+        network = MemoryNetwork()
+        if not has_addresses:
+            return cls(stack, settings, remark, SigningKey.generate(), None, None, network, network)
+        key, key_remark = load_checker_key()
+        if key_remark:
+            remark(key_remark)
         manager = await start_manager(settings.manager_port, key, PracticeManager)
         if manager:
             stack.push_async_callback(manager.stop)
+        referee, outside = PracticeReferee(), HttpCarrier()
+        stack.push_async_callback(outside.close)
+        await referee.start()
+        stack.push_async_callback(referee.stop)
+        return cls(stack, settings, remark, key, manager, referee, network, SplitCarrier(network, outside))
+
+    async def connect_player(self, label: str, address: str, game_type: str) -> RunningPlayer:
+        """Connect to a running player, once; UserError if it can't be reached, refuses, or has another one's id."""
+        if known := self.visitors.get(address):
+            return known
+        settings = self.settings
         options = CheckOptions(timeout=settings.timeout, wait_seconds=settings.wait_seconds, timeouts=settings.timeouts)
-        host = ConnectionContext(key, manager, options, settings.game.game_type, remark)
-        for address, protocol in addresses.items():
-            visitors[address] = await stack.enter_async_context(connect_player(address, host, protocol))
-        if manager:
-            manager.fix_league()
-    inner = PracticeManager(0, key, manager.league_id) if manager else PracticeManager(0, key)
-    network = MemoryNetwork()
-    planned = plan_players({visitor.player.player_id for visitor in visitors.values()})
-    room = InProcessLeague(network, inner, home, settings.game.game_type, settings.seed)
-    started = await stack.enter_async_context(start_in_process_players(list(planned.values()), room, remark))
-    referee, carrier = await _open_network(stack, network) if addresses else (None, network)
-    table = PracticeMatchRunner(
-        game=settings.game,
-        league_id=inner.league_id,
-        passes=TokenIssuer(key, inner.league_id, SystemClock(), TOKEN_SECONDS),
-        carrier=carrier,
-        timeouts=settings.effective_timeouts,
-        seed=settings.seed,
-        referee=referee,
-    )
-    stack.push_async_callback(table.close)
-    return PracticeLeague(table, visitors, dict(zip(planned, started, strict=True)), key_remark)
+        host = ConnectionContext(self.key, self.manager, options, game_type, self.remark)
+        connection = connect_player(address, host, settings.protocols.get(label))
+        visitor = await self.stack.enter_async_context(connection)
+        if visitor.player.player_id in self.taken_ids:
+            raise UserError(
+                f"{label} has the id {visitor.player.player_id} of another player here; start both with this manager"
+            )
+        self.visitors[address] = visitor
+        return visitor
 
+    @property
+    def taken_ids(self) -> set[str]:
+        """The ids of the running players."""
+        return {visitor.player.player_id for visitor in self.visitors.values()}
 
-async def _open_network(stack: AsyncExitStack, inside: MemoryNetwork) -> tuple[PracticeReferee, SplitCarrier]:
-    """Start the referee that running players call, and open the carrier that reaches them."""
-    referee, outside = PracticeReferee(), HttpCarrier()
-    stack.push_async_callback(outside.close)
-    await referee.start()
-    stack.push_async_callback(referee.stop)
-    return referee, SplitCarrier(inside, outside)
+    @asynccontextmanager
+    async def seat_players(
+        self, game: Game, seed: str, planned: Sequence[InProcessPlayer], failures: dict[str, int] | None = None
+    ) -> AsyncIterator[tuple[PracticeMatchRunner, list[PracticePlayer]]]:
+        """Start players of ours, without memories, inside this context, and what plays matches among all.
+
+        `failures` are failed calls in a row by player id, and are counted on.
+        """
+        inner = PracticeManager(0, self.key, self.manager.league_id) if self.manager else PracticeManager(0, self.key)
+        with tempfile.TemporaryDirectory(prefix="league-practice-") as folder:
+            league = InProcessLeague(self.network, inner, Path(folder), game.game_type, seed)
+            async with start_in_process_players(planned, league, self.remark) as started:
+                table = PracticeMatchRunner(
+                    game=game,
+                    league_id=inner.league_id,
+                    passes=TokenIssuer(self.key, inner.league_id, SystemClock(), TOKEN_SECONDS),
+                    carrier=self.carrier,
+                    timeouts=self.settings.timeouts.limit(self.settings.timeout),
+                    seed=seed,
+                    referee=self.referee,
+                    failures=failures,
+                )
+                try:
+                    yield table, started
+                finally:
+                    await table.close()

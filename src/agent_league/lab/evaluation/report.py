@@ -27,10 +27,10 @@ REPORT_FILES = ("evaluation.md", "evaluation.html", "evaluation.json", *CHARTS)
 VERDICT_CLASSES = {CriterionVerdict.PASS: "pass", CriterionVerdict.FAIL: "fail", CriterionVerdict.NOT_JUDGED: "open"}
 
 
-def choose_report_folder(evaluation: Evaluation, root: Path) -> Path:
+def choose_report_folder(player: str, started_at: str, root: Path) -> Path:
     """Choose a new folder for a report, named after player and time."""
-    name = UNSAFE_IN_NAMES.sub("-", evaluation.player).strip("-")[:MAX_NAME_LENGTH] or "player"
-    when = re.sub(r"[^0-9TZ]", "", evaluation.started_at)
+    name = UNSAFE_IN_NAMES.sub("-", player).strip("-")[:MAX_NAME_LENGTH] or "player"
+    when = re.sub(r"[^0-9TZ]", "", started_at)
     place = root / f"{name}-{when}"
     number = 1
     while place.exists():

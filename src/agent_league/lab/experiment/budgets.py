@@ -1,15 +1,14 @@
 """The budgets of language models over a whole experiment: tokens and dollars, whatever process spends them."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from agent_league.config import LlmSettings
 from agent_league.lab.experiment.contestants import PlayerSpec
-from agent_league.lab.experiment.pieces import Piece
+from agent_league.lab.experiment.pieces import Piece, PieceResult
 from agent_league.lab.experiment.plan import ExperimentPlan
 from agent_league.lab.experiment.row_store import RowStore
-from agent_league.lab.experiment.rows import GameRow
 
+SPENT_FACT = "spent"
 SPENT_QUERY = """
 SELECT meeting / ?, round % 2, SUM(first_tokens), SUM(first_cost), SUM(second_tokens), SUM(second_cost)
 FROM game_rows WHERE first_tokens IS NOT NULL OR second_tokens IS NOT NULL GROUP BY 1, 2
@@ -22,16 +21,24 @@ class _Budget:
     limits: LlmSettings
     tokens: int = 0
     cost: float = 0.0
+    is_spent: bool = False
+    """Whether what is left allows no further question."""
 
     @property
     def exhaustion(self) -> str | None:
         """Say what is spent; None: there is something left."""
         limits = self.limits
-        if limits.max_tokens is not None and self.tokens >= limits.max_tokens:
-            return f"{self.label} has used {self.tokens:,} tokens (max_tokens = {limits.max_tokens})"
-        if limits.max_cost_usd is not None and self.cost >= limits.max_cost_usd:
-            return f"{self.label} has cost ${self.cost:.2f} (max_cost_usd = {limits.max_cost_usd:g})"
-        return None
+        used = (self.tokens / limits.max_tokens if limits.max_tokens else 0.0, f"used {self.tokens:,} tokens")
+        paid = (self.cost / limits.max_cost_usd if limits.max_cost_usd else 0.0, f"cost ${self.cost:.2f}")
+        if max(used, paid)[0] < 1 and not self.is_spent:
+            return None
+        limit = f"max_tokens = {limits.max_tokens}" if used > paid else f"max_cost_usd = {limits.max_cost_usd:g}"
+        return f"{self.label} has {max(used, paid)[1]} ({limit})"
+
+    @property
+    def limits_fact(self) -> str:
+        """The limits that it was held to, as a folder keeps them."""
+        return f"{self.limits.max_tokens} tokens, ${self.limits.max_cost_usd}"
 
 
 @dataclass(slots=True)
@@ -47,18 +54,27 @@ class ModelBudgets:
         }
 
     def read_spent(self, store: RowStore) -> None:
-        """Add what earlier runs have used."""
+        """Add what earlier runs have used; a model that they found spent is so until its limits are others."""
+        for label, budget in self._budgets.items():
+            budget.is_spent = store.read_fact(f"{SPENT_FACT} {label}") == budget.limits_fact
         for matchup, own_first, *used in store.select(SPENT_QUERY, len(self.plan.seeds)) if self._budgets else ():
             one, other = (self.plan.players[place].label for place in self.plan.pairs[matchup % len(self.plan.pairs)])
             first, second = (one, other) if own_first else (other, one)
             self._add(first, used[0], used[1])
             self._add(second, used[2], used[3])
 
-    def add_rows(self, rows: Iterable[GameRow]) -> None:
-        """Add what new games have used."""
-        for row in rows if self._budgets else ():
+    def add_result(self, result: PieceResult) -> None:
+        """Add what the games of a piece have used."""
+        for row in result.rows if self._budgets else ():
             self._add(row.first, row.first_tokens, row.first_cost)
             self._add(row.second, row.second_tokens, row.second_cost)
+        for label in result.spent:
+            self._budgets[label].is_spent = True
+
+    def write_spent(self, store: RowStore) -> None:
+        """Note which models have spent their budget, and with which limits."""
+        for label in self.find_exhausted():
+            store.write_fact(f"{SPENT_FACT} {label}", self._budgets[label].limits_fact)
 
     def limit_piece(self, piece: Piece) -> Piece:
         """Return a piece whose models may use no more than what is left."""
@@ -67,14 +83,7 @@ class ModelBudgets:
 
     def _limit_player(self, player: PlayerSpec) -> PlayerSpec:
         budget = self._budgets.get(player.label)
-        if budget is None or player.llm is None:
-            return player
-        tokens, cost = budget.limits.max_tokens, budget.limits.max_cost_usd
-        left = {
-            "max_tokens": None if tokens is None else max(1, tokens - budget.tokens),
-            "max_cost_usd": None if cost is None else max(1e-6, cost - budget.cost),
-        }
-        return replace(player, llm=player.llm.model_copy(update=left))
+        return player.deduct_usage(budget.tokens, budget.cost) if budget else player
 
     def find_exhausted(self) -> dict[str, str]:
         """Return the models that may play no more, each with a sentence."""

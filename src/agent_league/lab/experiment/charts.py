@@ -4,6 +4,7 @@ Pure: numbers in, text out. The parts that they are drawn from are those of eval
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
 
 from agent_league.lab.charts import (
     PLOT_WIDTH,
@@ -21,7 +22,11 @@ from agent_league.text import shorten
 
 NAME_LENGTH = 22
 LEFT = 180
+COST_LENGTH = 50
+"""Characters of a line that begins below a bar."""
 MAX_MATRIX_PLAYERS = 40
+MIN_NUMBERED_SIZE = 16
+"""Width of a column at which each has its number: in narrower ones they run together."""
 MAX_LINES = 12
 """Most curves of a chart: more can't be told apart."""
 HUES = (210, 28, 140, 330, 265, 180, 55, 0, 100, 300, 235, 160)
@@ -73,7 +78,7 @@ def draw_matrix(part: ScoreSummary) -> str:
         y = top + size * row
         parts.append(draw_text("name", left - 32, y + size / 2 + 4, shorten(name, NAME_LENGTH), "end"))
         parts.append(draw_text("soft", left - 10, y + size / 2 + 4, str(row + 1), "end"))
-        if size >= 18 or row % 2 == 0:  # else the numbers of columns run together
+        if size >= MIN_NUMBERED_SIZE or row % 2 == 0:
             parts.append(draw_text("soft", left + size * (row + 0.5), top - 8, str(row + 1), "middle"))
         for column, other in enumerate(names):
             if pair := pairs.get((name, other)):
@@ -106,7 +111,7 @@ def draw_learning(part: ScoreSummary) -> str:
     shown = [row.name for row in part.rows if row.name in part.curves][:MAX_LINES]
     curves: Mapping[str, Sequence[tuple[int, float]]] = {name: part.curves[name] for name in shown}
     if not curves:
-        said = "A meeting has one game on each side; with more rounds players can learn, and this shows it."
+        said = "A meeting has one game on each side; with more rounds, this shows what players learn."
         return draw_svg(title, said, 80, [draw_text("soft", 8, 56, said)])
     parts = []
     left, top, width, height = 60, 50, PLOT_WIDTH - 60 - LEFT, 240
@@ -150,12 +155,12 @@ def draw_cost(summary: ExperimentSummary) -> str:
     parts = []
     y = top
     for one in costs:
-        time_taken, *spent = describe_cost(one).split(", ", 1)
+        time_taken, _, spent = describe_cost(one).partition(", ")
         parts.append(draw_text("name", LEFT - 12, y + 17, shorten(one.player, NAME_LENGTH), "end"))
         parts.append(draw_bar("win", LEFT, y + 5, max(1.0, width * (one.seconds_per_game or 0) / most), row - 10, 2))
         parts.append(draw_text("", LEFT + width + 10, y + 17, time_taken))
         y += row
-        for line in spent:
+        for line in wrap(spent, COST_LENGTH):
             parts.append(draw_text("soft", LEFT, y + 9, line))
             y += 18
     told = "; ".join(f"{one.player}: {describe_cost(one)}" for one in costs)

@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,9 @@ from agent_league.games.registry import Game, load_playable_game
 from agent_league.players.observation import Strategy
 from agent_league.players.strategies import load_strategy, load_strategy_class
 from agent_league.text import MAX_PHRASE, quote
+
+LEAST_COST_USD = 1e-6
+"""What is left of a spent budget: a limit can't be 0."""
 
 
 class PlayerKind(StrEnum):
@@ -89,6 +92,17 @@ class PlayerSpec:
         except (Exception, SystemExit) as error:
             raise ConfigError("player", self.label, f"can't be made: {quote(error, MAX_PHRASE)}") from error
         return strategy
+
+    def deduct_usage(self, tokens: int, cost: float) -> "PlayerSpec":
+        """Return the player with what is left of its model's budget; a player without one stays as it is."""
+        if self.llm is None:
+            return self
+        most_tokens, most_cost = self.llm.max_tokens, self.llm.max_cost_usd
+        left = {
+            "max_tokens": None if most_tokens is None else max(1, most_tokens - tokens),
+            "max_cost_usd": None if most_cost is None else max(LEAST_COST_USD, most_cost - cost),
+        }
+        return replace(self, llm=self.llm.model_copy(update=left))
 
     def load_class(self) -> Any:
         """Load what makes the strategy; raises ConfigError."""

@@ -32,21 +32,13 @@ class ProcessEngine:
 
 
 @dataclass(frozen=True, slots=True)
-class CallSettings:
-    """How running players are called."""
-
-    timeout: float | None = None
-    """Upper bound in seconds for every call; None: those of a league."""
-    wait_seconds: float = 5.0
-    """Seconds for a player to appear and to register."""
-    manager_port: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class _PieceItem:
     """A piece as a work item of `run_all`."""
 
     piece: Piece
+
+    def __str__(self) -> str:
+        return str(self.piece)
 
     def run(self) -> Iterator[PieceResult]:
         yield self.piece.run()

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from agent_league.errors import UserError
+from agent_league.lab.experiment.calls import CallSettings
 from agent_league.lab.experiment.contestants import PlayerKind
 from agent_league.lab.experiment.engine_choice import PROCESSES, choose_engine
-from agent_league.lab.experiment.engines import CallSettings, Engine
+from agent_league.lab.experiment.engines import Engine
 from agent_league.lab.experiment.folder import open_folder, read_folder, write_games_csv
 from agent_league.lab.experiment.plan import Shard
 from agent_league.lab.experiment.ray_cluster import Remark
@@ -37,10 +38,9 @@ class Experiment:
         home: Path | str = ".",
         **settings: Any,
     ) -> None:
-        data = {"games": list(games), "players": list(players), "seeds": seeds, **settings}
-        if not isinstance(seeds, int):
-            data["seeds"] = list(seeds)
-        self.resolved = resolve_data(data, Path(home).absolute())
+        given = {"games": games, "players": players, "seeds": seeds}
+        lists = {name: value if isinstance(value, int | str) else list(value) for name, value in given.items()}
+        self.resolved = resolve_data({**lists, **settings}, Path(home).absolute())
 
     @classmethod
     def from_file(cls, path: Path | str, *, full: bool = False) -> Self:
@@ -76,10 +76,11 @@ class Experiment:
         folder, players = Path(out), self.resolved.plan.players
         with open_folder(self.resolved, folder, shard) as store:
             engines: list[tuple[Engine, bool]] = [(engine or choose_engine(on, jobs, players, remark), False)]
-            if any(player.kind is PlayerKind.ADDRESS for player in players):
+            if self.resolved.plan.find_called_matchups():
                 from agent_league.lab.experiment.address_engine import AddressEngine  # noqa: PLC0415 - it loads HTTP
 
-                engines.append((AddressEngine(calls or CallSettings(), remark), True))
+                has_addresses = any(player.kind is PlayerKind.ADDRESS for player in players)
+                engines.append((AddressEngine(calls or CallSettings(), remark, has_addresses=has_addresses), True))
             for sentence in ExperimentRun(self.resolved, store, engines, shard, watch).play():
                 remark(sentence)
         return ExperimentResults(folder, self.resolved)

@@ -122,6 +122,8 @@ class ExperimentFile(ConfigModel):
     """Who meets whom: everybody everybody, or the first player all others."""
     full: bool = False
     """Whether a meeting is a whole league over HTTP: a manager, a referee and both players, with every message."""
+    messages: bool = False
+    """Whether players are asked by messages, as running ones are, and not by the rules alone."""
     ranking: RankMethod = RankMethod.ELO
     stop: StoppingRule | None = None
     """None: all games are played."""

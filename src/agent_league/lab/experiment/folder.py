@@ -4,7 +4,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ WHOLE = "1/1"
 OWN_NAMES = (RESOLVED_NAME, DATABASE_NAME, CSV_NAME, "report.md", "report.html")
 DEFAULT_ROOT = Path("experiments")
 UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
-COMPARED_SETTINGS = ("games", "players", "seeds", "rounds", "pairs", "full", "stop")
+COMPARED_SETTINGS = ("games", "players", "seeds", "rounds", "pairs", "full", "messages", "stop")
 
 
 def choose_folder(name: str, shard: Shard | None) -> Path:
@@ -50,6 +50,14 @@ def open_folder(resolved: ResolvedExperiment, folder: Path, shard: Shard | None 
         raise UserError(f"{folder}: another experiment is being written there, by {holder}") from None
     except OSError as error:
         raise UserError(f"{folder}: nothing can be written there: {error.strerror}") from None
+
+
+def remove_experiment(folder: Path) -> None:
+    """Remove an experiment without games, and its folder if there is nothing else in it."""
+    for name in (DATABASE_NAME, RESOLVED_NAME, LOCK_NAME):
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def read_resolved(folder: Path) -> dict[str, Any]:

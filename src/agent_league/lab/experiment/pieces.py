@@ -7,6 +7,7 @@ large enough to be worth a message: which meetings are in it changes no row.
 
 import asyncio
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
@@ -47,6 +48,10 @@ class PieceResult:
     """How long the games took."""
     notes: tuple[MeetingNote, ...] = ()
     """The first fault of each player, if any."""
+    spent: tuple[str, ...] = ()
+    """Players whose model's budget allows no further question."""
+    ends_matchup: bool = False
+    """Whether the pair is to play no more: then the last meetings of the piece may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +69,38 @@ class Piece:
     full: bool = False
     """Whether each meeting is a whole league over HTTP; nothing is measured then."""
 
+    def __str__(self) -> str:
+        one, other = (player.label for player in self.players)
+        seeds = f"seeds {self.seeds[0]} to {self.seeds[-1]}" if len(self.seeds) > 1 else f"seed {self.seeds[0]}"
+        return f"{self.game.label}: {one} - {other}, {seeds}"
+
     def run(self) -> PieceResult:
         """Play the meetings; raises BrokenGame if the game's rules fail, UserError if a player can't be made."""
         started = time.perf_counter()
         if self.full:
             from agent_league.lab.experiment.league_meetings import play_league_meeting  # noqa: PLC0415 - it loads HTTP
 
-            played = [play_league_meeting(self.game, self.players, seed, 2 * self.rounds) for seed in self.seeds]
-            return PieceResult(self.piece_id, list(chain.from_iterable(played)), time.perf_counter() - started)
+            meetings = [play_league_meeting(self.game, self.players, seed, 2 * self.rounds) for seed in self.seeds]
+            return PieceResult(self.piece_id, list(chain.from_iterable(meetings)), time.perf_counter() - started)
         game = self.game.load()
         rows: list[GameRow] = []
         notes: dict[str, MeetingNote] = {}
+        spent: set[str] = set()
+        players = self.players
         with ExitStack() as stack:
             waits = not all(player.is_synchronous for player in self.players)
             runner = stack.enter_context(asyncio.Runner()) if waits else None
             for seed in self.seeds:
                 is_timed = waits or seed in self.timed_seeds
-                meeting = Meeting(self.game.label, game, self.players, seed, self.rounds, runner, is_timed=is_timed)
-                rows += meeting.play()
+                meeting = Meeting(self.game.label, game, players, seed, self.rounds, runner, is_timed=is_timed)
+                played = meeting.play()
+                rows += played
+                spent |= meeting.spent
+                players = (_deduct_rows(players[0], played), _deduct_rows(players[1], played))
                 for note in meeting.notes:
                     notes.setdefault(note.player, note)
-        return PieceResult(self.piece_id, rows, time.perf_counter() - started, tuple(notes.values()))
+        seconds = time.perf_counter() - started
+        return PieceResult(self.piece_id, rows, seconds, tuple(notes.values()), tuple(spent))
 
 
 @dataclass(slots=True)
@@ -101,6 +117,7 @@ class Meeting:
     """For players that wait for others; None: there is none."""
     is_timed: bool = False
     notes: list[MeetingNote] = field(default_factory=list)
+    spent: set[str] = field(default_factory=set)
     _meters: dict[int, ModelMeter] = field(default_factory=dict)
     _watches: dict[int, "TimedStrategy"] = field(default_factory=dict)
 
@@ -160,11 +177,20 @@ class Meeting:
         said = [*series.first_faults]
         for place, meter in self._meters.items():
             said[place] = said[place] or meter.first_fallback
+            if meter.is_spent:
+                self.spent.add((one, other)[place])
         for label, fault in zip((one, other), said, strict=True):
             if fault:
                 self.notes.append(MeetingNote(self.label, (one, other), self.seed, label, fault))
         if series.is_start_changed:
             self.notes.append(MeetingNote(self.label, (one, other), self.seed, "", STATE_CHANGED))
+
+
+def _deduct_rows(player: PlayerSpec, rows: Sequence[GameRow]) -> PlayerSpec:
+    """Return the player with what these games have left of its model's budget."""
+    used = [(row.first_tokens, row.first_cost) for row in rows if row.first == player.label]
+    used += [(row.second_tokens, row.second_cost) for row in rows if row.second == player.label]
+    return player.deduct_usage(sum(tokens or 0 for tokens, _ in used), sum(cost or 0.0 for _, cost in used))
 
 
 class TimedStrategy:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from agent_league.errors import UserError
-from agent_league.lab.experiment.contestants import GameSpec, PlayerSpec
+from agent_league.lab.experiment.contestants import GameSpec, PlayerKind, PlayerSpec
 from agent_league.lab.experiment.pieces import Piece, PieceResult
 
 PIECE_SECONDS = 0.25
@@ -49,6 +49,8 @@ class ExperimentPlan:
     """Whether each meeting is a whole league."""
     is_gauntlet: bool = False
     """Whether only the first player meets the others."""
+    by_messages: bool = False
+    """Whether all players are called, as those at addresses always are."""
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -67,6 +69,14 @@ class ExperimentPlan:
     @property
     def games_per_meeting(self) -> int:
         return 2 * self.rounds
+
+    def find_called_matchups(self) -> set[int]:
+        """Return the numbers of the matchups that are played by messages."""
+        return {
+            matchup.number
+            for matchup in self.list_matchups()
+            if self.by_messages or any(self.players[player].kind is PlayerKind.ADDRESS for player in matchup.pair)
+        }
 
     def list_matchups(self) -> "tuple[Matchup, ...]":
         """Return each pair in each game, in the order of the rows."""
@@ -157,8 +167,12 @@ class PiecePlanner:
 
     def finish_piece(self, result: PieceResult) -> list[int]:
         """Take note of a result, and return the numbers of its meetings, in the order of its rows."""
-        number, meetings = self._under_way.pop(result.piece_id)
-        self._queues[number].seconds = result.seconds / len(meetings)
+        number, planned = self._under_way.pop(result.piece_id)
+        if result.ends_matchup:
+            self.end_matchup(number)
+        meetings = planned[: len(result.rows) // self.plan.games_per_meeting]
+        if meetings:
+            self._queues[number].seconds = result.seconds / len(meetings)
         return meetings
 
     def estimate_seconds(self) -> float | None:

@@ -68,7 +68,8 @@ class _Tasks:
         self._engine = engine
         self._has_files = has_files
         self._task = ray.remote(num_cpus=1, max_retries=MAX_LOSSES)(make_piece_task())
-        self.under_way: set[Any] = set()
+        self.under_way: dict[Any, str] = {}
+        """By task, which piece it plays, for a person."""
         self._most = 1
         self._counted_at = float("-inf")
         self._has_complained = False
@@ -84,7 +85,7 @@ class _Tasks:
         return len(self.under_way) >= self._most
 
     def submit(self, piece: Piece) -> None:
-        self.under_way.add(self._task.remote(pickle.dumps(piece), __version__, self._has_files))
+        self.under_way[self._task.remote(pickle.dumps(piece), __version__, self._has_files)] = str(piece)
 
     def take_results(self) -> Generator[PieceResult]:
         """Wait for a task, and yield the results of all that are done."""
@@ -96,8 +97,7 @@ class _Tasks:
         if len(waiting) > 1:  # others may be done as well
             done, _ = self._ray.wait(waiting, num_returns=len(waiting), timeout=0)
         for ref in done:
-            self.under_way.discard(ref)
-            yield self._get_result(ref)
+            yield self._get_result(ref, self.under_way.pop(ref))
 
     def cancel_all(self) -> None:
         """End the tasks that are under way, at once."""
@@ -105,13 +105,13 @@ class _Tasks:
             self._ray.cancel(ref, force=True)
         self.under_way.clear()
 
-    def _get_result(self, ref: Any) -> PieceResult:
+    def _get_result(self, ref: Any, piece: str) -> PieceResult:
         try:
             answer: Answer = self._ray.get(ref)
         except self._ray.exceptions.RayError as error:
             said = shorten(str(error).partition("\n")[0], MAX_PHRASE).rstrip(".")
             raise LeagueFailed(
-                f"Ray could not play a piece, in {MAX_LOSSES + 1} attempts if its workers were lost: {said}."
+                f"Ray could not play {piece}, in {MAX_LOSSES + 1} attempts if its workers were lost: {said}."
                 " What was finished is kept; the same command goes on"
             ) from None
         kind, content = answer

@@ -16,16 +16,14 @@ from agent_league.lab.experiment.charts import (
 )
 from agent_league.lab.experiment.summary import ExperimentSummary, ScoreSummary
 from agent_league.lab.report_templates import render_template
-from agent_league.lab.score_tables import PAIR_COLUMNS, cut_names, make_pair_table, make_score_table
+from agent_league.lab.score_tables import PAIR_COLUMNS, fit_names, make_pair_table, make_score_table
 from agent_league.lab.scoreboard import ScoreboardRow
-from agent_league.lab.tournament_ratings import RANK_HINT
 from agent_league.model.result_words import format_count
 from agent_league.model.tables import DataTable, escape_markdown
 from agent_league.storage.files import write_atomically
 from agent_league.version import __version__
 
 PAIRS_NAME = "pairs.csv"
-RANK_IN_FILE = 'ranking = "nash" or "alpha-rank" in the file ranks by who beats whom.'
 HOW_TO_READ = (
     "Every pair plays both sides with each seed, and both players start each seed without memory. Intervals are 95%,"
     " over seeds, as games of one seed hang together. A pair is significant if the binomial test says so, after Holm"
@@ -76,7 +74,7 @@ def make_game_table(summary: ExperimentSummary, width: int | None = None) -> Dat
     table = DataTable(columns, rows, summary.resolved.file.name, caption)
     if width is None or table.measure_width() <= width:
         return table
-    cut = cut_names(table, width)
+    cut = fit_names(table, width)
     return cut if cut.measure_width() <= width else None
 
 
@@ -100,11 +98,8 @@ def make_scores(part: ScoreSummary) -> DataTable:
 
 
 def describe_ratings(part: ScoreSummary) -> list[str]:
-    """Return the sentences below the ratings, with what to change in a file rather than in a command."""
-    said = part.ratings.describe() if part.ratings else ()
-    return [
-        RANK_IN_FILE if sentence == RANK_HINT else sentence.replace("more --rounds", "more seeds") for sentence in said
-    ]
+    """Return the sentences below the ratings."""
+    return list(part.ratings.describe()) if part.ratings else []
 
 
 def describe_summary(summary: ExperimentSummary) -> Iterator[str]:

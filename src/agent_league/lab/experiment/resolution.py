@@ -17,14 +17,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
 from agent_league.check.check import normalise_agent_url
 from agent_league.config import LlmSettings, PlayerDefaults
 from agent_league.config.loader import describe_first_error, find_unknown_key
+from agent_league.config.models import BASE_URL_PLACES
 from agent_league.errors import ConfigError, UserError
 from agent_league.games.base import BadParameters
 from agent_league.games.registry import GAME_ENTRY_POINTS, UnknownGame
@@ -49,6 +50,7 @@ from agent_league.players.strategies import (
     find_installation_problem,
     strategy_names,
 )
+from agent_league.text import quote
 from agent_league.version import __version__
 
 FORMAT = 1
@@ -62,6 +64,7 @@ FILE_PATTERN = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[^:/\\]+))?")
 ADDRESS_PATTERN = re.compile(r"[a-z]+://\S+|(localhost|[\w.-]+\.[\w-]+):\d+(/\S*)?", re.ASCII | re.IGNORECASE)
 VARIABLE_FORM = re.compile(r"([A-Za-z]+ )?\$[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 """A header or variable of a model's tools: `$NAME` or `Bearer $NAME`. Anything else may be a key."""
+VARIABLE_PARAMETERS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 CHANGEABLE_SETTINGS = ("max_tokens", "max_cost_usd", "api_key_variable")
 """Settings of a model that decide how long it may play, not how: they may be changed between two runs."""
 
@@ -97,6 +100,7 @@ class ResolvedExperiment:
                 "rounds": plan.rounds,
                 **({"pairs": file.pairs} if plan.is_gauntlet else {}),
                 **({"full": True} if plan.full else {}),
+                **({"messages": True} if plan.by_messages else {}),
                 "ranking": str(file.ranking),
                 "games": [
                     {"game": game.game_type, "name": game.label, "parameters": dict(game.parameters) or None}
@@ -136,7 +140,7 @@ def read_resolved_experiment(data: Mapping[str, Any], home: Path) -> ResolvedExp
         for place, entry in enumerate(file.players)
     )
     known = file.resolved or {}
-    plan = ExperimentPlan(games, players, file.seeds, file.rounds, file.full, file.pairs == "first")
+    plan = _make_plan(file, games, players)
     return ResolvedExperiment(file, plan, str(known.get("hash", "")), dict(known.get("files", {})))
 
 
@@ -152,12 +156,20 @@ def resolve_experiment(file: ExperimentFile, where: object, home: Path) -> Resol
         raise ConfigError(where, "games", f"{twice} is there twice; give each a name of its own")
     found = [_resolve_player(entry, where, f"players.{place}", home) for place, entry in enumerate(file.players)]
     players = tuple(_label_players(found, [entry.name for entry in file.players], where))
+    if file.full and file.messages:
+        raise ConfigError(where, "messages", "whole leagues are played by messages anyway; leave it or full out")
     if file.full and (other := next((player for player in players if player.kind not in LEAGUE_KINDS), None)):
         said = f"whole leagues are played by strategies and Python files alone, and {other.label} is neither"
         raise ConfigError(where, "full", said)
-    plan = ExperimentPlan(games, players, file.seeds, file.rounds, file.full, file.pairs == "first")
+    plan = _make_plan(file, games, players)
     hashes = {player.label: player.digest for player in players if player.kind is PlayerKind.FILE}
     return ResolvedExperiment(file, plan, _hash_content(file, plan, hashes), hashes, tuple(_list_remarks(plan)))
+
+
+def _make_plan(file: ExperimentFile, games: tuple[GameSpec, ...], players: tuple[PlayerSpec, ...]) -> ExperimentPlan:
+    return ExperimentPlan(
+        games, players, file.seeds, file.rounds, file.full, is_gauntlet=file.pairs == "first", by_messages=file.messages
+    )
 
 
 def _resolve_game(entry: GameEntry, where: object, setting: str) -> GameSpec:
@@ -172,10 +184,11 @@ def _resolve_game(entry: GameEntry, where: object, setting: str) -> GameSpec:
 
 def _resolve_player(entry: ContestantEntry, where: object, setting: str, home: Path) -> PlayerSpec:
     player = _classify_player(entry, where, setting, home)
+    player = replace(player, label=entry.name or player.label)
     try:
         _check_player(player)
     except ConfigError as error:
-        said = str(error).removeprefix("strategy: ").replace("--base-url", "a base_url in its parameters")
+        said = str(error).removeprefix("strategy: ").replace(BASE_URL_PLACES, "base_url in its parameters")
         raise ConfigError(where, setting, said) from None
     except UserError as error:
         raise ConfigError(where, setting, str(error)) from None
@@ -257,15 +270,44 @@ def _check_player(player: PlayerSpec) -> None:
 
 
 def _check_parameters(player: PlayerSpec) -> None:
-    """Raise UserError if a player's class doesn't take its parameters."""
+    """Raise UserError if a player's class doesn't take its parameters, or says that they are of other types."""
     if not player.parameters:
         return
     made = player.load_class()
-    taken = [name for name in inspect.signature(made).parameters if made.__init__ is not object.__init__]
+    known = inspect.signature(made).parameters if made.__init__ is not object.__init__ else {}
+    takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values())
+    taken = [name for name, one in known.items() if one.kind not in VARIABLE_PARAMETERS]
     unknown = next((name for name in player.parameters if name not in taken), None)
-    if unknown is not None:
-        known = list_known_names(unknown, taken) if taken else "(it has none)"
-        raise UserError(f"{player.source} takes no parameter {unknown!r} {known}")
+    if unknown is not None and not takes_any:
+        names = list_known_names(unknown, taken) if taken else "(it has none)"
+        raise UserError(f"{player.source} takes no parameter {unknown!r} {names}")
+    types = _find_types(made)
+    for name, value in player.parameters.items():
+        if name in types and not _is_of_type(value, types[name]):
+            expected = inspect.formatannotation(types[name])
+            who = player.source if player.label == player.source else f"{player.label} ({player.source})"
+            raise UserError(f"{who}: the parameter {name!r} should be {expected}; found {quote(value)}")
+
+
+def _find_types(made: Any) -> dict[str, Any]:
+    """Return the types that a class names for its parameters; those that can't be looked up are left out."""
+    try:
+        return get_type_hints(made.__init__)
+    except Exception:  # noqa: BLE001 - a stranger's annotations may name anything
+        return {}
+
+
+def _is_of_type(value: Any, expected: Any) -> bool:
+    """Whether a value of a file is of a type; one that isn't plain data is for the class itself to judge."""
+    try:
+        adapter = TypeAdapter(expected)
+    except PydanticUserError:
+        return True
+    try:
+        adapter.validate_json(json.dumps(value), strict=True)  # as JSON a list is a tuple, but "30" is no number
+    except ValidationError:
+        return False
+    return True
 
 
 def _label_players(players: Sequence[PlayerSpec], names: Sequence[str | None], where: object) -> Iterator[PlayerSpec]:
@@ -330,6 +372,7 @@ def _hash_content(file: ExperimentFile, plan: ExperimentPlan, hashes: Mapping[st
         "rounds": plan.rounds,
         "stop": file.stop.model_dump() if file.stop else None,
         **({"full": True} if plan.full else {}),
+        **({"messages": True} if plan.by_messages else {}),
         **({"pairs": file.pairs} if plan.is_gauntlet else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -63,9 +63,7 @@ class RowStore:
             connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
             try:
                 connection.execute("PRAGMA synchronous = NORMAL")
-                connection.execute(
-                    "PRAGMA journal_mode = TRUNCATE"
-                )  # others than WAL work on network file systems, too
+                connection.execute("PRAGMA journal_mode = DELETE")  # WAL doesn't work on network file systems
                 store = cls(plan, connection)
                 if is_new or not store._has_tables():
                     store._create_tables()

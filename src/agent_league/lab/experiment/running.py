@@ -4,11 +4,11 @@ Killed at any time it loses what was played in the last moments, and goes on fro
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from agent_league.lab.experiment.budgets import ModelBudgets
-from agent_league.lab.experiment.contestants import PlayerKind
 from agent_league.lab.experiment.engines import Engine
 from agent_league.lab.experiment.pieces import PieceResult
 from agent_league.lab.experiment.plan import PiecePlanner, Shard
@@ -26,10 +26,20 @@ class RunProgress:
     """How far an experiment is."""
 
     games: int
+    """Without those that are left out as a stopping rule had decided before them."""
     total: int
-    """All games; with a stopping rule the most there can be."""
+    """All games; with a stopping rule the most there can still be."""
     seconds_left: float | None
     """None: not known."""
+    may_stop: bool = False
+    """Whether a stopping rule may end it earlier: then the time is the longest."""
+
+    @property
+    def time_left(self) -> str:
+        """The time left in words; empty if it isn't known."""
+        if self.seconds_left is None:
+            return ""
+        return f"{'at most' if self.may_stop else 'about'} {describe_seconds(self.seconds_left)} left"
 
 
 ProgressListener = Callable[[RunProgress], None]
@@ -42,13 +52,15 @@ class ExperimentRun:
     resolved: ResolvedExperiment
     store: RowStore
     engines: Sequence[tuple[Engine, bool]]
-    """Each with whether it takes the pieces of players at addresses; else it takes all others."""
+    """Each with whether it takes the pieces that are played by messages; else it takes all others."""
     shard: Shard | None = None
     watch: ProgressListener = lambda _: None
     _budgets: ModelBudgets = field(init=False)
     _tests: StoppingTests | None = field(init=False, default=None)
-    _games: int = field(init=False, default=0)
-    _total: int = field(init=False, default=0)
+    _meetings: int = field(init=False, default=0)
+    """All that are to be played, also by earlier runs."""
+    _played: Counter[int] = field(init=False, default_factory=Counter)
+    """Meetings by matchup, those of earlier runs included."""
     _unwritten: list[tuple[list[int], PieceResult]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
@@ -57,38 +69,62 @@ class ExperimentRun:
     def play(self) -> list[str]:
         """Play all that is missing; when it is interrupted, what is finished is written.
 
-        Return sentences about what could not be played.
+        Return sentences about what was there before, and what could not be played.
         """
         plan, store, rule = self.resolved.plan, self.store, self.resolved.file.stop
         settled = plan.mark_others(self.shard, whole_matchups=rule is not None)
-        size = plan.games_per_meeting
-        self._total = settled.count(0) * size
+        own = bytes(settled)
+        self._meetings = own.count(0)
         store.mark_played_meetings(settled)
-        self._games = self._total - settled.count(0) * size
+        for first in range(0, len(own), len(plan.seeds)):
+            place = first, first + len(plan.seeds)
+            self._played[first // len(plan.seeds)] = own.count(0, *place) - settled.count(0, *place)
         if rule:
             self._tests = StoppingTests(plan, rule.make_test())
             self._replay_tests()
             for matchup in self._tests.stops:
                 _settle_matchup(settled, matchup, len(plan.seeds))
+        before = self._describe_progress().games
         self._budgets.read_spent(store)
-        called = self._find_called_matchups()
-        for engine, takes_addresses in self.engines:
-            own = bytearray(settled)
+        called = plan.find_called_matchups()
+        work: list[tuple[Engine, PiecePlanner]] = []
+        for engine, takes_called in self.engines:
+            left = bytearray(settled)
             for number in range(plan.matchup_count):
-                if (number in called) != takes_addresses:
-                    _settle_matchup(own, number, len(plan.seeds))
-            self._play_meetings(engine, PiecePlanner(plan, own))
-        spent = self._budgets.find_exhausted() if self._games < self._total else {}
+                if (number in called) != takes_called:
+                    _settle_matchup(left, number, len(plan.seeds))
+            work.append((engine, PiecePlanner(plan, left)))
+        for number, (engine, planner) in enumerate(work):
+            self._play_meetings(engine, planner, is_last=all(later.is_empty for _, later in work[number + 1 :]))
+        progress = self._describe_progress()
+        is_finished = progress.games == progress.total
+        spent = {} if is_finished else self._budgets.find_exhausted()
         with store:
             for matchup, seeds in (self._tests.stops if self._tests else {}).items():
                 store.delete_meetings(matchup * len(plan.seeds) + seeds, (matchup + 1) * len(plan.seeds))
-            store.write_fact(FINISHED_FACT, "no" if spent else "yes")
-        return [
+            self._budgets.write_spent(store)
+            store.write_fact(FINISHED_FACT, "yes" if is_finished else "no")
+        there = f"{before} of {progress.total} games were there from an earlier run"
+        known = "All games were there from an earlier run: nothing was left to play"
+        return [f"{known if before == progress.total else there}."] * (before > 0) + [
             f"{sentence}, so not all of its games are played. Raise it in the file to go on."
             for sentence in spent.values()
         ]
 
-    def _play_meetings(self, engine: Engine, planner: PiecePlanner) -> None:
+    def _describe_progress(self, seconds_left: float | None = None) -> RunProgress:
+        """Count what stays: a stopping rule leaves out what was played beyond the seed that decided."""
+        plan, stops = self.resolved.plan, self._tests.stops if self._tests else {}
+        surplus = sum(max(0, self._played[matchup] - seeds) for matchup, seeds in stops.items())
+        spared = sum(len(plan.seeds) - seeds for seeds in stops.values())
+        size = plan.games_per_meeting
+        return RunProgress(
+            games=(self._played.total() - surplus) * size,
+            total=(self._meetings - spared) * size,
+            seconds_left=seconds_left,
+            may_stop=self._tests is not None,
+        )
+
+    def _play_meetings(self, engine: Engine, planner: PiecePlanner, *, is_last: bool) -> None:
         self._end_spent_matchups(planner)
         if planner.is_empty:
             return
@@ -98,10 +134,11 @@ class ExperimentRun:
         try:
             for result in results:
                 finished = planner.finish_piece(result)
-                self._unwritten.append((finished, result))
-                self._games += len(result.rows)
+                if finished:
+                    self._unwritten.append((finished, result))
+                    self._played[finished[0] // len(self.resolved.plan.seeds)] += len(finished)
                 work += result.seconds
-                self._budgets.add_rows(result.rows)
+                self._budgets.add_result(result)
                 self._end_spent_matchups(planner)
                 for matchup in self._tests.add_meetings(finished, result.rows) if self._tests else ():
                     planner.end_matchup(matchup)
@@ -110,8 +147,8 @@ class ExperimentRun:
                     self._write_results()
                     committed = time.monotonic()
                 alone = planner.estimate_seconds()
-                left = None if alone is None or not work else alone * (now - started) / work
-                self.watch(RunProgress(self._games, self._total, left))
+                left = alone * (now - started) / work if is_last and alone is not None and work else None
+                self.watch(self._describe_progress(left))
         finally:
             if isinstance(results, Generator):
                 results.close()
@@ -140,15 +177,6 @@ class ExperimentRun:
         for (meeting, first), (_, second) in zip(last, last, strict=True):
             if tests:
                 tests.add_pair(meeting, first, second)
-
-    def _find_called_matchups(self) -> set[int]:
-        """Return the matchups with a player at an address."""
-        plan = self.resolved.plan
-        return {
-            matchup.number
-            for matchup in plan.list_matchups()
-            if any(plan.players[player].kind is PlayerKind.ADDRESS for player in matchup.pair)
-        }
 
 
 def _settle_matchup(settled: bytearray, number: int, seeds: int) -> None:

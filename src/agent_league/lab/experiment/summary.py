@@ -102,10 +102,10 @@ def summarise_experiment(resolved: ResolvedExperiment, store: RowStore) -> Exper
         rows = list(board.list_results(game.label))
         results += [replace(row, series=number * MAX_GROUPS + row.series) for row in rows]
         differing = [game.label] if seats_differ(game.game_type) else []
-        ratings = rate_results(rows, board, differing, method) if rows else None
+        ratings = rate_results(rows, board, differing, method, is_of_experiment=True) if rows else None
         games.append(ScoreSummary(game, board, tuple(board.rows()), ratings, curves.get(number, {})))
     differing = [game.label for game in plan.games if seats_differ(game.game_type)]
-    rated = rate_results(results, overall, differing, method) if results else None
+    rated = rate_results(results, overall, differing, method, is_of_experiment=True) if results else None
     return ExperimentSummary(
         resolved,
         tuple(games),

@@ -59,6 +59,11 @@ class ModelMeter:
                 self.first_fallback = self.first_fallback or f"another strategy moved for it: {why}"
         return said
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether a language model's budget allows it no further question."""
+        return getattr(self._strategy, "exhaustion", None) is not None
+
     def take_usage(self) -> MeteredUsage:
         """Return what was used since the last time; nothing was, if no move was asked for."""
         used = self._usage

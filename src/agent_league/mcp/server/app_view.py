@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 import mcp_types as types
+import orjson
 from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID, ResourceCsp
 
 from agent_league.games.scene import Scene
@@ -24,6 +25,8 @@ SCENES_KEY = "agent-league/scenes"
 """Where in a result's `_meta` the positions are: those of a match in order, or those of open turns by their ids."""
 MAX_STEPS = 60
 """Positions of a match that come along."""
+MAX_SCENES_BYTES = 200_000
+"""Bytes of all positions that come along; of a match with larger ones fewer do, of turns none."""
 MAX_MOVE_LENGTH = 60
 TOOL_META: Mapping[str, Any] = {"ui": {"resourceUri": VIEW_URI}}
 RESOURCE_META: Mapping[str, Any] = {
@@ -69,15 +72,24 @@ def make_match_scenes(match: Mapping[str, Any], parameters: Mapping[str, Any]) -
         "result": {**result["details"], "status": result["status"]},
         "transcript": match.get("transcript") or [],
     }
-    replay = replay_match(content, most=MAX_STEPS)
-    steps, note = replay.select_steps(MAX_STEPS)
-    return {SCENES_KEY: {"steps": [_draw_step(replay, step) for step in steps], "note": note or replay.shortfall}}
+    replay, most = replay_match(content, most=MAX_STEPS), MAX_STEPS
+    while most:
+        steps, note = replay.select_steps(most)
+        drawn = {"steps": [_draw_step(replay, step) for step in steps], "note": note or replay.shortfall}
+        if _is_small(drawn):
+            return {SCENES_KEY: drawn}
+        most = min(most, len(steps)) // 2
+    return {}
 
 
 def make_turn_scenes(turns: Iterable[tuple[str, str, Any, int | None]]) -> dict[str, Any]:
     """The positions of open turns, each given by its id, game, view and the seat that sees it."""
     drawn = {turn_id: _draw(game_type, view, seat) for turn_id, game_type, view, seat in turns}
-    return {SCENES_KEY: {"turns": drawn}} if drawn else {}
+    return {SCENES_KEY: {"turns": drawn}} if drawn and _is_small(drawn) else {}
+
+
+def _is_small(drawn: Mapping[str, Any]) -> bool:
+    return len(orjson.dumps(drawn)) <= MAX_SCENES_BYTES
 
 
 def _draw_step(replay: MatchReplay, step: ReplayStep) -> dict[str, Any]:

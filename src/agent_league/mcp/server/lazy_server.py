@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent_league.agent.answer_pages import has_envelope
 from agent_league.agent.runtime import Agent
 from agent_league.http.call_limits import TokenCheck, caller_network
 from agent_league.http.carrier import MAX_BODY, RequestRejected
@@ -29,6 +30,7 @@ from agent_league.mcp.server.open_sessions import (
     OPEN_SESSIONS_KEY,
     OpenSessions,
 )
+from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tolerance import TOOL_CALL, is_mcp_method
 from agent_league.text import MAX_SENTENCE, shorten
 
@@ -67,7 +69,7 @@ class LazyMcpServer:
         tool_calls: bool = False,
         frames: FrameLog | None = None,
     ) -> None:
-        """`tool_calls`: whether a `tools/call` without MCP headers goes to the SDK, too.
+        """`tool_calls`: whether a `tools/call` without MCP headers that nobody else answers goes to the SDK.
 
         Every frame is logged to `frames`.
         """
@@ -90,8 +92,11 @@ class LazyMcpServer:
     async def handle_unread(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request with MCP headers, body unread; raises RequestRejected."""
         inside = await self._load_sdk()
+        fields = dict(scope["headers"])
         if _wants_plain_json(scope):
             await self._handle_counted(inside.stateless.handle_request, _accept_json(scope), receive, send)
+        elif _has_sessions(fields) and _may_get_json(scope):
+            await self.handle_read(await _read_body(receive), scope, receive, send)
         else:
             await self._handle_counted(partial(self._handle_session_request, inside.sessions), scope, receive, send)
 
@@ -197,16 +202,30 @@ def make_lazy_mcp_server(agent: Agent, has_good_token: TokenCheck | None = None)
 
         return make_mcp_server(agent)
 
-    return LazyMcpServer(make, agent.log, frames=FrameLog(agent.dispatcher.message_log, has_good_token))
+    return LazyMcpServer(
+        make,
+        agent.log,
+        tool_calls=agent.dispatcher.is_strict,  # else the dispatcher answers them
+        frames=FrameLog(agent.dispatcher.message_log, has_good_token),
+    )
 
 
 def is_mcp_request(body: bytes, *, tool_calls: bool = False) -> bool:
     """Whether a body that came without MCP headers is an MCP request.
 
-    A direct `tools/call` counts only if `tool_calls` is set: agents written from the seeds use it as a call form.
+    A direct `tools/call` counts only if `tool_calls` is set, and not with a message of the league: agents written from
+    the seeds use it as a call form.
     """
     method = parse_method(body)
-    return is_mcp_method(method) or (tool_calls and method == TOOL_CALL)
+    return is_mcp_method(method) or (tool_calls and method == TOOL_CALL and not _is_league_message(body))
+
+
+def _is_league_message(body: bytes) -> bool:
+    """Whether the arguments of a tool call are a message of the league."""
+    params = orjson.loads(body).get("params")
+    name, arguments = (params.get("name"), params.get("arguments")) if isinstance(params, dict) else (None, None)
+    method = METHODS.get(name) if isinstance(name, str) else None
+    return method is not None and isinstance(arguments, dict) and has_envelope(method, arguments)
 
 
 def parse_method(body: bytes) -> str | None:
@@ -281,16 +300,32 @@ def _strip_header_values(scope: Scope) -> Scope:
 
 def _wants_plain_json(scope: Scope) -> bool:
     """Whether a POST outside any session accepts JSON and no stream of events, as simple clients do."""
+    accepted = dict(scope["headers"]).get(b"accept", b"").lower()
+    return _may_get_json(scope) and b"application/json" in accepted and b"text/event-stream" not in accepted
+
+
+def _may_get_json(scope: Scope) -> bool:
+    """Whether a request is a POST outside any session that accepts JSON, maybe among others."""
     fields = dict(scope["headers"])
-    accepted = fields.get(b"accept", b"").lower()
-    has_session = scope["method"] != "POST" or SESSION_ID_HEADER in fields
-    return not has_session and b"application/json" in accepted and b"text/event-stream" not in accepted
+    accepted = fields.get(b"accept", b"*/*").lower()
+    is_single = scope["method"] == "POST" and SESSION_ID_HEADER not in fields
+    return is_single and (b"application/json" in accepted or b"*/*" in accepted)
 
 
 def _accept_json(scope: Scope) -> Scope:
     """Replace Accept and Content-Type by JSON, for clients such as curl that send neither correctly."""
     headers = [(name, value) for name, value in scope["headers"] if name not in (b"accept", b"content-type")]
     return {**scope, "headers": [*headers, (b"accept", b"application/json"), (b"content-type", b"application/json")]}
+
+
+async def _read_body(receive: Receive) -> bytes:
+    """Read a body up to a little more than the SDK takes, which refuses it then."""
+    body, more = bytearray(), True
+    while more and len(body) <= MAX_BODY:
+        event = await receive()
+        body += event.get("body", b"")
+        more = event.get("more_body", False)
+    return bytes(body)
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:

@@ -17,6 +17,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from agent_league.agent.answer_pages import PAGE, PAGED_FIELDS, Reader
 from agent_league.agent.runtime import Agent
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SIGN_UP_TEAM_KEY
 from agent_league.errors import JsonRpcError, JsonRpcErrorCode, Refusal
@@ -26,8 +27,7 @@ from agent_league.mcp.server import app_view
 from agent_league.mcp.server.frame_log import has_logged_frames
 from agent_league.mcp.server.prompts import PROMPTS, find_prompt
 from agent_league.mcp.server.subscriptions import ResourceSubscriptions
-from agent_league.mcp.server.tool_answers import mark_untrusted, select_page, take_page_number
-from agent_league.mcp.server.tools import HOST_CALLERS, ToolDefinition, abridge_tool
+from agent_league.mcp.server.tools import ToolDefinition, abridge_tool
 from agent_league.model.agents import Role
 from agent_league.protocol.json_limits import read_json
 from agent_league.protocol.methods import METHODS
@@ -38,6 +38,8 @@ from agent_league.version import __version__
 Context = ServerRequestContext[Any, Any]
 WITH_VIEW = ("get_standings", "get_match")
 """Tools whose answers hosts may show in a view."""
+PAGE_QUERY = f"?{PAGE}="
+"""What stands between the URI of a resource and the number of its page."""
 INSTRUCTIONS = {
     Role.LEAGUE_MANAGER: "A league of agents that play against each other. Ask for the standings, the schedule, a"
     " round, a match or a player; `get_rules` tells the game. Registering and reporting are for players and referees."
@@ -115,23 +117,19 @@ class _AgentRequests:
             CALLER_ADDRESS.set((ctx.request.client.host, ctx.request.client.port))
         # A session's task has the context of whoever made the SDK's server load
         SIGN_UP_TEAM.set(ctx.request.scope.get(SIGN_UP_TEAM_KEY) if ctx.request else None)
-        arguments = dict(params.arguments or {})
-        page = take_page_number(params.name, arguments)
-        made = orjson.loads(orjson.dumps(await self._call_agent(params.name, arguments, ctx)))
-        answer = select_page(params.name, made, page)
-        if METHODS[params.name].caller in HOST_CALLERS:  # agents of a league get the protocol's message alone
-            answer = mark_untrusted(answer)
+        answer = await self._call_agent(params.name, params.arguments or {}, ctx, Reader.HOST)
         text = types.TextContent(type="text", text=orjson.dumps(answer).decode())
         is_error = _is_league_error(answer)
-        scenes = await self._make_scenes(made, ctx) if params.name == "get_match" and not is_error else {}
+        scenes = await self._make_scenes(answer["match_id"], ctx) if params.name == "get_match" and not is_error else {}
         return types.CallToolResult(
             content=[text], structured_content=answer, is_error=is_error, **({"_meta": scenes} if scenes else {})
         )
 
-    async def _make_scenes(self, match: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
+    async def _make_scenes(self, match_id: str, ctx: Context) -> dict[str, Any]:
         """The positions of a match for the view, if the host shows views."""
         if not client_supports_apps(ctx):
             return {}
+        match = await self._call_agent("get_match", {"match_id": match_id}, ctx)
         rules = await self._call_agent("get_rules", {"game_type": match["game_type"]}, ctx)
         parameters = {} if _is_league_error(rules) else rules["parameters"]
         return await asyncio.to_thread(app_view.make_match_scenes, match, parameters)
@@ -148,11 +146,16 @@ class _AgentRequests:
     async def list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        templates = [resource for resource in self._resources if resource.is_template]
+        """List the templates, and the pages of those resources that are no templates."""
+        paged = f"{{?{PAGE}}}"
         return types.ListResourceTemplatesResult(
             resource_templates=[
-                types.ResourceTemplate(uri_template=resource.uri, **_resource_fields(resource))
-                for resource in templates
+                types.ResourceTemplate(
+                    uri_template=resource.uri if resource.is_template else f"{resource.uri}{paged}",
+                    **_resource_fields(resource),
+                )
+                for resource in self._resources
+                if resource.is_template or resource.method in PAGED_FIELDS
             ]
         )
 
@@ -160,15 +163,19 @@ class _AgentRequests:
         uri = str(params.uri)
         if self._has_view and uri == app_view.VIEW_URI:
             return app_view.read_view()
-        found = find_resource(self._agent.role, uri)
-        if found is None:
+        address, has_page, page = uri.partition(PAGE_QUERY)
+        found = find_resource(self._agent.role, address)
+        if found is None or (has_page and found[0].method not in PAGED_FIELDS):
             raise MCPError(types.INVALID_PARAMS, f"no resource {quote(uri, MAX_PHRASE)} here", {"uri": uri})
         resource, arguments = found
-        answer = await self._call_agent(resource.method, arguments, ctx)
+        wanted = {**arguments, **({PAGE: page} if has_page else {})}
+        answer = await self._call_agent(resource.method, wanted, ctx, Reader.HOST)
         if _is_league_error(answer):
             raise MCPError(
                 types.INVALID_PARAMS, f"{answer['error_code']} {answer['message']}", {"uri": uri, "error": answer}
             )
+        if answer.get(PAGE, 1) < answer.get("pages", 1):
+            answer["next"] = f"{address}{PAGE_QUERY}{answer[PAGE] + 1}"
         text = types.TextResourceContents(uri=uri, mime_type=resource.mime_type, text=orjson.dumps(answer).decode())
         return types.ReadResourceResult(contents=[text])
 
@@ -200,17 +207,22 @@ class _AgentRequests:
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
-    async def _call_agent(self, method: str, arguments: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
+    async def _call_agent(
+        self, method: str, arguments: Mapping[str, Any], ctx: Context, reader: Reader = Reader.OURSELVES
+    ) -> dict[str, Any]:
         _check_arguments(arguments)
         is_logged = ctx.request is not None and has_logged_frames(ctx.request.scope)
         try:
-            answer = await self._dispatcher.call_method(method, arguments, _bearer_token(ctx), is_logged=is_logged)
+            answer = await self._dispatcher.call_method(
+                method, arguments, _bearer_token(ctx), is_logged=is_logged, reader=reader
+            )
         except JsonRpcError as error:
             if error.code is JsonRpcErrorCode.METHOD_NOT_FOUND:
                 known = ", ".join(self._tools)
                 raise MCPError(types.INVALID_PARAMS, f"no tool {quote(method)} here (there are: {known})") from None
             raise MCPError(int(error.code), error.message) from None
-        return dict(answer)
+        plain: dict[str, Any] = orjson.loads(orjson.dumps(answer))
+        return plain
 
 
 def _check_arguments(arguments: Mapping[str, Any]) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from agent_league.agent.answer_pages import HOST_CALLERS, PAGE_SCHEMA, PAGED_FIELDS
 from agent_league.errors import ErrorCode
-from agent_league.mcp.server.tool_answers import PAGE_SCHEMA, PAGED_FIELDS
 from agent_league.protocol.checks import REQUIRED_FIELDS
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import Caller, Effect, Method
@@ -22,8 +22,6 @@ TOKEN_ERRORS = (ErrorCode.AUTH_TOKEN_MISSING, ErrorCode.AUTH_TOKEN_INVALID)
 MESSAGE_ERRORS = (ErrorCode.INVALID_MESSAGE_FORMAT, ErrorCode.MISSING_REQUIRED_FIELD, ErrorCode.LEAGUE_NOT_FOUND)
 WITHOUT_TOKEN = frozenset({Caller.ANYBODY, Caller.APPLICANT})
 
-HOST_CALLERS = frozenset({Caller.ANYBODY, Caller.ADMIN, Caller.AGENT})
-"""Who may be behind an MCP host, with a model that reads the answers; all others are agents of a league."""
 READ_BY_HOSTS = frozenset({"get_standings", "get_schedule"})
 """Tools whose answers a host reads field by field, so that a schema helps."""
 

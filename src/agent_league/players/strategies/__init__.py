@@ -30,11 +30,16 @@ def find_installation_problem(name: str) -> str | None:
     """A sentence if a strategy isn't installed, or its file doesn't exist; else None."""
     if is_python_file(name):
         return None if Path(name).is_file() else f"there is no file {name}"
+    if has_argument(name):
+        return None if not name.endswith(":") else f"{name!r} should name a model after its colon, such as llm:qwen3:8b"
     known = strategy_names()
-    base, colon, _ = name.partition(":")
-    if colon and base in known and hasattr(load_strategy_class(base), "with_argument"):
-        return None if name != f"{base}:" else f"{name!r} should name a model after its colon, such as {base}:qwen3:8b"
     return None if name in known else f"no strategy {name!r} is installed {list_known_names(name, known)}"
+
+
+def has_argument(name: str) -> bool:
+    """Whether this is a strategy that takes an argument, and its argument after a colon, such as `llm:qwen3:8b`."""
+    base, colon, _ = name.partition(":")
+    return bool(colon) and base in strategy_names() and hasattr(load_strategy_class(base), "with_argument")
 
 
 def load_strategy(
@@ -131,10 +136,28 @@ def _load_strategy_file(path: Path) -> Any:
     """Load the class `Strategy` of a Python file, or make one of its function `choose`; raises ConfigError."""
     module = load_python_file(path)
     made, choose = getattr(module, "Strategy", None), getattr(module, "choose", None)
-    if callable(getattr(made, "choose", None)):
+    if made is not None and callable(getattr(made, "choose", None)):
+        is_static = isinstance(inspect.getattr_static(made, "choose"), staticmethod | classmethod)
+        _check_parameters(path, made.choose, "observation" if is_static else "self, observation")
         return made
     if not callable(choose):
         problem = "expected a function choose(observation), or a class Strategy with such a method"
         raise ConfigError(path, "", problem)
+    _check_parameters(path, choose, "observation")
     words = choose.__doc__ or module.__doc__
     return type("FileStrategy", (), {"choose": staticmethod(choose), "__doc__": words})
+
+
+def _check_parameters(path: Path, choose: Callable[..., Any], expected: str) -> None:
+    """Raise ConfigError for a `choose` that can't be called with what it gets; one without a signature is let be."""
+    try:
+        signature = inspect.signature(choose)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*expected.split(", "))
+    except TypeError:
+        code = getattr(choose, "__code__", None)
+        where = f"{path}, line {code.co_firstlineno}" if code else path
+        takes = f"choose{signature} can't be asked for a move"
+        raise ConfigError(where, "", f"{takes}; expected choose({expected}), which gets one observation") from None

@@ -1,7 +1,8 @@
 """Minimax with alpha-beta pruning, for games of perfect information in which the seats take turns.
 
-Searches by the rules alone and knows no game by name. The search is limited by positions, not by time, so that the same
-question has the same answer on any machine; only a near deadline stops it earlier.
+Searches by the rules alone and knows no game by name. The search is limited by positions, so that the same question has
+the same answer on any machine; a near deadline stops it earlier, and so does `thinking_seconds` of an observation. Only
+leagues that need not be repeatable set it.
 """
 
 import math
@@ -78,7 +79,7 @@ class Minimax:
         best = self._answers.get(question)
         if best is None:
             _check_view(observation, rules, state)
-            search = MinimaxSearch(rules, self._positions, _compute_stop_time(observation.deadline))
+            search = MinimaxSearch(rules, self._positions, _compute_stop_time(observation))
             best = search.find_best_moves(state)
             if not search.is_out_of_time:
                 self._store_answer(question, best)
@@ -265,10 +266,16 @@ def _sum_numbers(value: State) -> float:
     return sum(map(_sum_numbers, value)) if isinstance(value, list) else 0
 
 
-def _compute_stop_time(deadline: datetime | None) -> float | None:
-    """Convert a deadline to a `time.monotonic()` value; None without one, or if it has passed (another clock)."""
-    left = (deadline - datetime.now(UTC)).total_seconds() if deadline else 0.0
-    return time.monotonic() + seconds_to_think(left) if left > 0 else None
+def _compute_stop_time(observation: Observation) -> float | None:
+    """Return the `time.monotonic()` at which to stop; None if nothing but positions stops it.
+
+    A deadline that has passed is by another clock, and doesn't count.
+    """
+    left = (observation.deadline - datetime.now(UTC)).total_seconds() if observation.deadline else 0.0
+    bounds = [seconds_to_think(left)] if left > 0 else []
+    if observation.thinking_seconds is not None:
+        bounds.append(observation.thinking_seconds)
+    return time.monotonic() + min(bounds) if bounds else None
 
 
 @cache
