@@ -91,6 +91,8 @@ class Faulty:
             request["params"]["player_meta"].pop(name, None)  # type: ignore[index]
         if "registers an mcp address" in self.faults:
             request["params"]["player_meta"]["contact_endpoint"] = f"mcp://localhost:{self.port}/mcp"  # type: ignore[index]
+        if "registers a colour by name" in self.faults:
+            request["params"]["player_meta"]["color"] = "red"  # type: ignore[index]
         if "registers another port" in self.faults:
             request["params"]["player_meta"]["contact_endpoint"] = "http://localhost:9/mcp"  # type: ignore[index]
         call = Request(str(self.manager), json.dumps(request).encode(), {"Content-Type": "application/json"})

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from agent_league.check.check import is_a2a_agent
-from tests.a2a.agents import AgentProcess, agent_process, wanting
-from tests.a2a.test_page import await_port
+from tests.a2a.agents import AgentProcess, agent_process, await_port, wanting
 from tests.cli.command import LEAGUE, environment, league
 from tests.conftest import free_port
 

@@ -281,6 +281,7 @@ async def test_a_player_that_never_registered_is_checked_without_what_hangs_on_i
 
 WARNED = {
     "registers without version": "LEAGUE_REGISTER_REQUEST: player_meta.version",
+    "registers a colour by name": "LEAGUE_REGISTER_REQUEST: player_meta.color and avatar",
     "wants a role": "the shortest invitation is enough",
     "registers without sender": "LEAGUE_REGISTER_REQUEST: sender",
     "no health": "GET /health answers",

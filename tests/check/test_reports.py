@@ -40,6 +40,14 @@ def test_in_full_a_passed_step_shows_its_details_too() -> None:
     assert len(list(format_outcome_lines(OUTCOMES[0], in_full=True))) == 4
 
 
+def test_in_html_code_within_sentences_is_marked_as_code() -> None:
+    hint = "Call `register_player` at <b>once</b>, as `league join` does; an odd ` stays."
+    page = to_html([replace(REPORT, outcomes=(failing(1, hint),), remarks=("See `league check --help`.",))])
+    assert "Call <code>register_player</code> at &lt;b&gt;once&lt;/b&gt;, as <code>league join</code> does;" in page
+    assert "an odd ` stays." in page
+    assert "See <code>league check --help</code>." in page
+
+
 def skipped(number: int, why: str) -> StepOutcome:
     return StepOutcome(number, f"step {number}", StepVerdict.SKIPPED, "", "", why, "", 0.0)
 

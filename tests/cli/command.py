@@ -4,7 +4,9 @@ import gc
 import io
 import json
 import os
+import pty
 import random
+import select
 import signal
 import socket
 import subprocess
@@ -39,7 +41,7 @@ def league(
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end in this process: cheap, for all that needs no signal, no pipe and no terminal."""
     command = [str(arg) for arg in args]
-    assert command[:1] != ["bench"], "it becomes another program: use league_process"
+    assert "bench" not in command[:2], "it becomes another program: use league_process"
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with (
         chdir(cwd or "."),
@@ -164,6 +166,59 @@ class Running:
                 self._news.notify_all()
         with self._news:
             self._news.notify_all()
+
+
+class AtTerminal:
+    """A command at a terminal of its own."""
+
+    def __init__(self, *args: object, **env: str) -> None:
+        self._own, other = pty.openpty()
+        self.process = subprocess.Popen(
+            [*LEAGUE, *map(str, args)],
+            stdin=other,
+            stdout=other,
+            stderr=other,
+            env=environment(**{"TERM": "xterm", "COLUMNS": "80", "LINES": "24", **env}),
+            start_new_session=True,
+        )
+        os.close(other)
+        self.text = ""
+
+    def shows(self, words: str) -> None:
+        deadline = time.monotonic() + BOUND
+        while words not in self.text and time.monotonic() < deadline:
+            if select.select([self._own], [], [], 1)[0]:
+                try:
+                    self.text += os.read(self._own, 65536).decode(errors="replace")
+                except OSError:
+                    break
+        assert words in self.text, f"it showed: {self.text}"
+
+    def types(self, keys: bytes) -> None:
+        self.text = ""
+        os.write(self._own, keys)
+
+    def ends(self) -> int:
+        """Its exit code, once it ends by itself; what it shows until then is read."""
+        while True:
+            try:
+                shown = os.read(self._own, 65536)
+            except OSError:  # how Linux tells that nobody is left at the other end
+                break
+            self.text += shown.decode(errors="replace")
+        return self.process.wait(BOUND)
+
+    def hang_up(self) -> None:
+        """The terminal goes away."""
+        os.close(self._own)
+        self._own = -1
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(BOUND)
+        if self._own >= 0:
+            os.close(self._own)
 
 
 @dataclass(frozen=True)

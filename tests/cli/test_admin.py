@@ -63,7 +63,10 @@ def test_an_organiser_closes_and_opens_registration_at_the_terminal(waiting: Con
     where = ["--home", waiting.home, "--manager", waiting.url]
     closed = league("admin", "close", *where)
     assert (closed.returncode, closed.stdout) == (0, "")
-    assert closed.stderr == f"Registration to {LEAGUE_ID} is closed; `league start --home {waiting.home}` starts it.\n"
+    assert (
+        closed.stderr
+        == f"Registration to {LEAGUE_ID} is closed; `league admin start --home {waiting.home}` starts it.\n"
+    )
     waiting.manager.prints("Registration is closed; `league admin open` opens it again.")
     assert waiting.register("Bob")["reason"] == "Registration closed"
     opened = league("admin", "open", *where)
@@ -76,11 +79,11 @@ def test_the_league_that_is_conducted_in_a_folder_is_found_with_its_port(
 ) -> None:
     home, port = tmp_path / "SHARED", free_ports(2)
     with running(["manager", "--port", port, "--home", home, "--game", "nim"]) as (manager,):
-        manager.prints(f"`league start --home {home}`")
+        manager.prints(f"`league admin start --home {home}`")
         admin(AdminAction.CLOSE, home=home)
         assert "Registration to league_nim is closed" in capsys.readouterr().err
         with running(["manager", "--port", port + 1, "--home", home]) as (second,):
-            second.prints(f"`league start --league-id {LEAGUE_ID} --home {home}`")
+            second.prints(f"`league admin start --league-id {LEAGUE_ID} --home {home}`")
             with pytest.raises(UserError, match=f"choose with --league-id: {LEAGUE_ID}, league_nim"):
                 admin(AdminAction.OPEN, home=home)
             admin(AdminAction.OPEN, home=home, manager=f"localhost:{port}")
@@ -175,10 +178,12 @@ def test_a_wrong_token_another_league_and_a_manager_that_is_not_there_are_told(
         waiting.admin(AdminAction.CLOSE, token_file=guess)
     with pytest.raises(LeagueFailed, match=f"nobody answers at http://localhost:{waiting.port + 2}/mcp"):
         waiting.admin(AdminAction.CLOSE, manager=f"localhost:{waiting.port + 2}")
-    with pytest.raises(UserError, match=r"can't read the admin token in .*league_nim"):
+    with pytest.raises(UserError, match=r"No manager conducts league_nim in "):
         waiting.admin(AdminAction.CLOSE, game="nim")
     other = home_with(tmp_path / "other", 2, 1, waiting.port)
-    with pytest.raises(UserError, match=r"can't read the admin token in .*Is it running, with this --home"):
+    with pytest.raises(
+        UserError, match=r"No manager conducts .*`league manager` starts one.*another folder's \(--home\)"
+    ):
         waiting.admin(AdminAction.CLOSE, home=other)
 
 

@@ -127,6 +127,11 @@ def test_the_requirements_of_a_folder_are_the_package_itself(folder: str) -> Non
         ("1 / 0", "can't be run: ZeroDivisionError"),
         ("raise SystemExit(0)", "can't be run: SystemExit"),
         ("answer = 42", "expected a function choose(observation), or a class Strategy"),
+        ("def choose():\n    return 1\n", "line 1: choose() can't be asked for a move; expected choose(observation)"),
+        (
+            "class Strategy:\n    def choose(self):\n        return 1\n",
+            "line 2: choose(self) can't be asked for a move; expected choose(self, observation)",
+        ),
     ],
 )
 def test_a_strategy_file_that_is_none_is_named_with_what_is_wrong(
@@ -146,7 +151,12 @@ def test_a_strategy_file_that_is_none_is_named_with_what_is_wrong(
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [(None, "there is no such file"), ("GAME = 42", "GAME: expected a Game, found int"), ("x =", "line 1: not Python")],
+    [
+        (None, "there is no such file"),
+        ("GAME = 42", "GAME: expected a Game, found int"),
+        ("", "GAME: expected a Game, found none"),
+        ("x =", "line 1: not Python"),
+    ],
 )
 def test_a_file_of_rules_that_is_none_is_named_with_what_is_wrong(
     tmp_path: Path, content: str | None, told: str

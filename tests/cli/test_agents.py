@@ -1,12 +1,14 @@
 """The parts by themselves: manager, referees and players, each in a terminal of its own."""
 
 import json
+import re
 import signal
 import socket
 import stat
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from tests.cli.command import (
     LEAGUE_ID,
     Running,
     Waiting,
+    changed_json,
     environment,
     free_ports,
     home_with,
@@ -104,7 +107,7 @@ def test_without_options_the_league_starts_with_the_active_agents_and_then_answe
     ]
     with running(*commands, cwd=tmp_path) as processes:
         manager, *others = processes
-        manager.prints("Waiting for 2 players and 1 referee, or `league start`.")
+        manager.prints("Waiting for 2 players and 1 referee, or `league admin start`.")
         manager.prints("Champion")
         manager.prints("REF01 joins as a referee: Referee Alpha")
         manager.prints("P02 joins as a player: Agent Beta")
@@ -156,7 +159,7 @@ def test_league_start_starts_whoever_is_there(tmp_path: Path) -> None:
         manager.prints("Waiting for 50 players")
         token = tmp_path / "data" / "leagues" / LEAGUE_ID / "admin.token"
         assert stat.S_IMODE(token.stat().st_mode) == 0o600
-        early = league("start", *where)
+        early = league("admin", "start", *where)
         assert early.returncode == 1
         assert "the league can't start: 0 players are registered, at least 2 are needed" in early.stderr
         agents = [
@@ -167,12 +170,12 @@ def test_league_start_starts_whoever_is_there(tmp_path: Path) -> None:
         with running(*agents) as processes:
             for name in ("P01", "P02", "REF01"):
                 manager.prints(f"{name} joins")
-            done = league("start", *where)
+            done = league("admin", "start", *where)
             assert done.returncode == 0, done.stderr
             assert done.stderr == f"{LEAGUE_ID} has started.\n"
             manager.prints("The league starts: 2 players, 1 round, 1 match.")
             manager.prints("Champion")
-            again = league("start", *where)
+            again = league("admin", "start", *where)
             assert again.returncode == 1
             assert "the league can't start: it is over" in again.stderr
             for process in (manager, *processes):
@@ -217,6 +220,26 @@ def test_a_rejected_registration_ends_with_a_sentence(waiting: Waiting, kind: st
     assert "Traceback" not in done.stderr
 
 
+def test_a_player_tells_its_look_by_options_else_as_its_entry_has_it(tmp_path: Path) -> None:
+    port = free_ports(3)
+    home = home_with(tmp_path, 2, 1, port)
+    with changed_json(home / "config" / "agents" / "agents_config.json") as config:
+        config["players"][0] |= {"color": "#16a085", "avatar": "AB"}
+    agent = ["--manager", f"http://localhost:{port}/mcp", "--home", home, "--port"]
+    with running(["manager", "--port", port, "--home", home]) as (manager,):
+        manager.prints("Waiting for")
+        named = ["player", "--player-id", "P01", "--color", "#C0392B", *agent, port + 1]
+        other = ["player", "--name", "Fox", "--avatar", "🦊", *agent, port + 2]
+        with ExitStack() as players:
+            for command, joined in ((named, "P01 joins as a player: "), (other, "P02 joins as a player: Fox")):
+                players.enter_context(running(command))
+                manager.prints(joined)
+            with urllib.request.urlopen(f"http://localhost:{port}/players", timeout=BOUND) as response:
+                page = response.read().decode()
+    assert re.findall(r'<rect[^>]* fill="(#\w+)"/><text[^>]*>(\w+)</text>', page) == [("#c0392b", "AB")]
+    assert "🦊</text>" in page
+
+
 def test_an_agent_of_another_league_is_refused_with_a_sentence(waiting: Waiting) -> None:
     options = ["--port", waiting.port + 3, "--league-id", "other", "--manager", waiting.url, "--home", waiting.home]
     done = league("player", *options)
@@ -235,28 +258,38 @@ def test_a_port_in_use_is_named_with_the_option_that_moves_it(waiting: Waiting, 
     assert token.read_text(encoding="utf-8") == before, "what runs keeps its files"
 
 
+def test_a_referee_that_waits_for_the_manager_of_its_game_finds_the_key_of_that_league(tmp_path: Path) -> None:
+    port = free_ports(2)
+    common = ["--game", "nim", "--home", tmp_path]
+    exposed = ["--set", 'network.allowed_hosts=["localhost", "lab-9"]']  # referees need the key
+    with running(["referee", "--manager", f"localhost:{port}", "--port", port + 1, *common]) as (referee,):
+        referee.prints("waiting for it")
+        with running(["manager", "--port", port, "--players", 2, *exposed, *common]) as (manager,):
+            manager.prints("joins as a referee")
+
+
 def test_league_start_with_another_home_says_what_is_missing(waiting: Waiting, tmp_path: Path) -> None:
-    nothing = league("start", "--home", tmp_path / "nothing", "--manager", waiting.url)
+    nothing = league("admin", "start", "--home", tmp_path / "nothing", "--manager", waiting.url)
     assert nothing.returncode == 2
     assert nothing.stderr.startswith(f"league: No SHARED folder at {tmp_path / 'nothing'}")
     assert not (tmp_path / "nothing").exists()
     other = home_with(tmp_path / "other", 2, 1, waiting.port)
-    no_token = league("start", "--home", other)
+    no_token = league("admin", "start", "--home", other)
     assert no_token.returncode == 2
-    assert f"can't read the admin token in {other}" in no_token.stderr
-    assert "Is it running, with this --home (and this --league-id or --game)?" in no_token.stderr
+    assert f"league: No manager conducts league_2025_even_odd in {other} yet: `league serve`" in no_token.stderr
+    assert "Is it another folder's (--home), or another league (--league-id or --game)?" in no_token.stderr
 
 
 def test_league_start_with_a_wrong_token_is_refused(waiting: Waiting, tmp_path: Path) -> None:
     guess = tmp_path / "token"
     guess.write_text("tok-admin-0000", encoding="utf-8")
-    done = league("start", "--home", waiting.home, "--manager", waiting.url, "--token-file", guess)
+    done = league("admin", "start", "--home", waiting.home, "--manager", waiting.url, "--token-file", guess)
     assert done.returncode == 1
     assert "E012 this is not the admin token of this league" in done.stderr
 
 
 def test_league_start_without_a_manager_says_that_nobody_answers(waiting: Waiting) -> None:
-    done = league("start", "--home", waiting.home, "--manager", f"localhost:{waiting.port + 4}")
+    done = league("admin", "start", "--home", waiting.home, "--manager", f"localhost:{waiting.port + 4}")
     assert done.returncode == 1
     expected = f"league: nobody answers at http://localhost:{waiting.port + 4}/mcp; is the manager running there?"
     assert done.stderr.startswith(expected)
@@ -278,7 +311,12 @@ def test_league_start_without_a_manager_says_that_nobody_answers(waiting: Waitin
         (["manager", "--set", "participants.min_players=9"], "league: --set: participants.min_players: 9 players are"),
         (["manager", "--host", "192.0.2.1"], "league: --host 192.0.2.1: the league manager can't listen there: "),
         (["manager", "--set", "x=1"], "league: --set: x: no such setting"),
-        (["player", "--stay", "--exit-when-done"], "league: --stay and --exit-when-done are opposites"),
+        (["player", "--rejoin", "--exit-when-done"], "league: --rejoin and --exit-when-done are opposites"),
+        (["player", "--color", "red"], "league: --color 'red': expected a colour in the form #rrggbb"),
+        (
+            ["player", "--avatar", "Foxy"],
+            "league: --avatar 'Foxy': expected one to three characters",
+        ),
         (["player", "--port", "70000"], "'--port'"),
         (["player", "--port", "9", "--strategy", "clever"], "league: --strategy: no strategy 'clever'"),
         (["player", "--port", "9", "--manager", "ftp://x"], "league: --manager 'ftp://x' is no address"),
@@ -387,7 +425,7 @@ def test_a_manager_goes_on_with_an_unfinished_league_unless_told_to_begin_anothe
         assert (home / "data" / "league.db").exists() == (where == "in the home")
         with running(first, env=env) as (second,):
             second.prints(
-                "Going on with the league that was left unfinished: 1 players registered. (--new begins another.)"
+                "Going on with the league that was left unfinished: 1 player registered. (--new begins another.)"
             )
             second.prints("Waiting for 4 players and 1 referee")
             query = {
@@ -424,7 +462,7 @@ def test_a_database_that_cannot_be_used_is_told_in_a_sentence(tmp_path: Path) ->
 def test_a_manager_that_waits_for_nobody_waits_for_league_start(tmp_path: Path) -> None:
     home = home_with(tmp_path, players=0, referees=0, manager_port=8000)
     with running(["manager", "--port", free_ports(1), "--home", home]) as (manager,):
-        manager.prints(f"Waiting for `league start --home {home}`.")
+        manager.prints(f"Waiting for `league admin start --home {home}`.")
         manager.signal(signal.SIGINT)
         assert_clean(manager)
 

@@ -131,6 +131,8 @@ def test_as_json_the_result_is_whole_also_where_a_pipe_takes_little_at_once() ->
     [
         ([], "expected one thing to check"),
         (["http://localhost:8101/mcp", "--self"], "expected one thing to check"),
+        (["http://localhost:1", "--a2a", "--role", "referee"], "an A2A agent is a player, with an address; not with"),
+        (["--self", "--a2a"], "an A2A agent is a player, with an address; not with --self"),
         (["not an address"], "'not an address' is no address to check"),
         (["ftp://localhost:8101/mcp"], "is no address to check"),
         (["http://localhost:0/mcp"], "is no address to check"),

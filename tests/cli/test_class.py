@@ -13,6 +13,8 @@ from agent_league.config.home import make_home
 from agent_league.launch.league_start import lock_league
 from agent_league.league.resume import open_store
 from agent_league.storage.access import hash_key
+from agent_league.storage.lock import hold_lock
+from agent_league.storage.paths import DataPaths
 from agent_league.storage.sql_access import SqlAccessStore
 from tests.cli.command import environment, free_ports, running
 from tests.cli.leagues import said
@@ -40,7 +42,7 @@ def find_team_of(home: Path, key: str) -> str | None:
 
 
 def test_a_roster_becomes_a_sheet_and_a_table_of_keys_that_are_kept_as_hashes(home: Path, tmp_path: Path) -> None:
-    done = said("class", "roster.csv", "--home", home, "--url", "lab-9:8000")
+    done = said("class", "roster.csv", "--home", home, "--public-url", "lab-9:8000")
     assert done.code == 0, done.err
     assert "has 3 students in 2 teams." in done.err
     page, table = tmp_path / f"sign-up-{LEAGUE}.html", tmp_path / f"sign-up-{LEAGUE}.csv"
@@ -66,7 +68,7 @@ def test_keys_are_renewed_revoked_and_listed(home: Path) -> None:
     assert said("class", "roster.csv", "--home", home).code == 0
     again = said("class", "roster.csv", "--home", home)
     assert "2 of them keep their keys" in again.err
-    new = said("class", "--renew", "red", "--home", home, "--url", "http://lab-9:8000/mcp")
+    new = said("class", "--renew", "red", "--home", home, "--public-url", "http://lab-9:8000/mcp")
     key = ADDRESS.fullmatch(new.out.strip())
     assert key
     assert find_team_of(home, key[1]) == "T01"
@@ -74,7 +76,7 @@ def test_keys_are_renewed_revoked_and_listed(home: Path) -> None:
     assert find_team_of(home, key[1]) is None
     assert "The key of Red had ended already: nothing changed; " in said("class", "--revoke", "T01", "--home", home).err
     referee = said(
-        "class", "--referee-key", "--home", home, "--url", f"https://x.example/base/leagues/{LEAGUE}/mcp"
+        "class", "--referee-key", "--home", home, "--public-url", f"https://x.example/base/leagues/{LEAGUE}/mcp"
     ).out.strip()
     assert referee.startswith(f"https://x.example/base/leagues/{LEAGUE}/join/key-")
     assert find_team_of(home, referee.split("/")[-2]) == "referees"
@@ -89,7 +91,8 @@ def test_wrong_input_is_named_and_loses_nothing(home: Path, tmp_path: Path) -> N
         "no team 'T9'; there are: none; `league class ROSTER.csv`"
         in said("class", "--renew", "T9", "--home", home).error
     )
-    assert "missing.csv can't be read: No such file" in said("class", "missing.csv", "--home", home).error
+    missing = said("class", "missing.csv", "--home", home)
+    assert (missing.code, missing.err) == (2, "league: missing.csv can't be read: No such file or directory\n")
     (tmp_path / f"sign-up-{LEAGUE}.csv").write_text("the sheet of last year")
     assert "is there already; move it away" in said("class", "roster.csv", "--home", home).error
     assert "has no teams" in said("class", "--home", home).err
@@ -103,7 +106,7 @@ def test_a_class_plays_with_its_keys_from_files_and_the_environment(home: Path, 
     address = f"http://127.0.0.1:{port}"
     # a league that others can reach, though it is bound to this machine
     settings = ["--set", 'network.allowed_hosts=["localhost", "127.0.0.1", "lab-9"]']
-    assert said("class", "roster.csv", "--home", home, "--url", address).code == 0
+    assert said("class", "roster.csv", "--home", home, "--public-url", address).code == 0
     table = (tmp_path / f"sign-up-{LEAGUE}.csv").read_text(encoding="utf-8-sig")
     red, blue = dict.fromkeys(row["sign_up_url"] for row in csv.DictReader(io.StringIO(table)))
     (tmp_path / "red.txt").write_text(f"{red}\n")
@@ -147,7 +150,7 @@ def test_a_class_plays_with_its_keys_from_files_and_the_environment(home: Path, 
 
 def test_a_column_with_another_name_than_team_is_told(home: Path, tmp_path: Path) -> None:
     (tmp_path / "roster.csv").write_text("id,name,crew\n1,Ada,Red\n2,Bob,Red\n", encoding="utf-8")
-    done = said("class", "roster.csv", "--home", home, "--url", "lab-9:8000")
+    done = said("class", "roster.csv", "--home", home, "--public-url", "lab-9:8000")
     assert done.code == 0
     assert "that were not read: 'crew'; no column names the team, so everybody is a team of one." in done.err
 
@@ -157,20 +160,28 @@ def test_an_address_without_the_path_of_a_served_league_is_refused_before_a_key_
 ) -> None:
     served = f"http://lab-9:8000/leagues/{LEAGUE}"
     with lock_league(home, LEAGUE, f"http://localhost:8000/leagues/{LEAGUE}/mcp"):
-        refused = said("class", "roster.csv", "--home", home, "--url", "http://lab-9:8000")
+        refused = said("class", "roster.csv", "--home", home, "--public-url", "http://lab-9:8000")
         assert (refused.code, f"expected {served}, found http://lab-9:8000." in refused.err) == (2, True), refused.err
         assert not (tmp_path / f"sign-up-{LEAGUE}.html").exists()
-        assert said("class", "roster.csv", "--home", home, "--url", served).code == 0
-    before = said("class", "--renew", "Red", "--home", home, "--url", "http://lab-9:8000")
-    assert (before.code, f"For `league serve` name {served} with --url." in before.err) == (0, True), before.err
+        assert said("class", "roster.csv", "--home", home, "--public-url", served).code == 0
+    before = said("class", "--renew", "Red", "--home", home, "--public-url", "http://lab-9:8000")
+    assert (before.code, f"For `league serve` name {served} with --public-url." in before.err) == (0, True), before.err
     revoked = said("class", "--revoke", "Red", "--home", home)
     assert f"`league class --renew T01 --league-id {LEAGUE}` makes another" in revoked.err
 
 
+def test_a_league_that_the_server_has_not_found_yet_has_its_address_there(home: Path, tmp_path: Path) -> None:
+    with hold_lock(DataPaths(home).server_lock_file, "http://localhost:8000 (process 1)"):
+        done = said("class", "roster.csv", "--home", home)
+    assert (done.code, "isn't running" in done.err) == (0, False), done.err
+    made = (tmp_path / f"sign-up-{LEAGUE}.csv").read_text(encoding="utf-8-sig")
+    assert f"http://localhost:8000/leagues/{LEAGUE}/join/key-" in made
+
+
 def test_an_address_of_another_league_is_refused_before_a_key_is_made(home: Path, tmp_path: Path) -> None:
-    refused = said("class", "roster.csv", "--home", home, "--url", "http://lab-9:8000/leagues/spring")
-    assert f"--url names the league spring, but these keys are those of {LEAGUE}" in refused.error
-    assert "--league-id spring, or its address with --url http://lab-9:8000/leagues/" + LEAGUE in refused.error
+    refused = said("class", "roster.csv", "--home", home, "--public-url", "http://lab-9:8000/leagues/spring")
+    assert f"--public-url names the league spring, but these keys are those of {LEAGUE}" in refused.error
+    assert "--league-id spring, or its address with --public-url http://lab-9:8000/leagues/" + LEAGUE in refused.error
     assert not (tmp_path / f"sign-up-{LEAGUE}.html").exists()
     assert "has no teams" in said("class", "--home", home).err
 
@@ -180,10 +191,10 @@ def test_a_sheet_with_wrong_addresses_is_made_anew_for_all_teams_but_revoked_one
     assert said("class", "roster.csv", "--home", home, "--sheet", "wrong").code == 0
     (tmp_path / "roster.csv").write_text(f"{ROSTER}4,Di,di@x.example,Green\n", encoding="utf-8")
     assert "No sheet was written" not in said("class", "roster.csv", "--home", home, "--sheet", "green").err
-    again = said("class", "roster.csv", "--home", home, "--url", "lab-9:8000")
-    assert f"`league class --renew-all --league-id {LEAGUE} --url URL` writes another" in again.err
+    again = said("class", "roster.csv", "--home", home, "--public-url", "lab-9:8000")
+    assert f"`league class --renew-all --league-id {LEAGUE} --public-url lab-9:8000` writes another" in again.err
     assert said("class", "--revoke", "Green", "--home", home).code == 0
-    done = said("class", "--renew-all", "--home", home, "--url", "lab-9:8000")
+    done = said("class", "--renew-all", "--home", home, "--public-url", "lab-9:8000")
     assert (done.code, "2 new keys" in done.err) == (0, True), done.err
     assert "those that dial out only as long as they stay connected" in done.err
     rows = list(csv.DictReader(io.StringIO((tmp_path / f"sign-up-{LEAGUE}.csv").read_text(encoding="utf-8-sig"))))

@@ -89,8 +89,8 @@ def test_a_strategy_that_exits_and_prints_fails_alone_and_json_is_all_that_is_pr
 @pytest.mark.parametrize(
     "command",
     [
-        ("simulate", "--players", "leaver.py,random", "--rounds", 8, "--jobs", 2),
-        ("simulate", "--players", "leaver.py,random", "--rounds", 8, "--full"),
+        ("simulate", "--strategy", "leaver.py,random", "--games", 8, "--jobs", 2),
+        ("simulate", "--strategy", "leaver.py,random", "--games", 8, "--full"),
         ("evaluate", "leaver.py", "--games", 2),
     ],
 )

@@ -42,14 +42,17 @@ def count_rows(folder: Path) -> int:
 
 def test_a_folder_is_chosen_and_told_and_the_command_goes_on_there(tmp_path: Path) -> None:
     path = write_file(tmp_path, ["random", "biased"])
-    done = league("experiment", path.name, "--csv", cwd=tmp_path)
+    done = league("experiment", path.name, "--games-csv", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Everything is written to experiments/many." in done.stderr
     folder = tmp_path / "experiments" / "many"
     names = {"experiment.toml", "games.sqlite", "games.csv", "report.md", "report.html", "pairs.csv", "cost.svg"}
     assert names <= {path.name for path in folder.iterdir()}
     first = (folder / "games.csv").read_bytes()
-    assert league("experiment", path.name, "--csv", cwd=tmp_path).returncode == 0
+    again = league("experiment", path.name, "--games-csv", cwd=tmp_path)
+    assert again.returncode == 0
+    assert "All games were there from an earlier run: nothing was left to play." in again.stderr
+    assert "earlier run" not in done.stderr
     assert (folder / "games.csv").read_bytes() == first
     path.write_text(path.read_text().replace("seeds = 3", "seeds = 4"))
     refused = league("experiment", path.name, cwd=tmp_path)
@@ -86,7 +89,7 @@ def test_tables_fit_eighty_columns(tmp_path: Path, players: int, command: str) -
         path = write_file(tmp_path, names, '"even_odd", "nim"', seeds=2)
         done = league("experiment", path, "--out", tmp_path / "out", cwd=tmp_path, env=narrow)
     else:
-        done = league("simulate", "--players", ",".join(names), "--rounds", "4", cwd=tmp_path, env=narrow)
+        done = league("simulate", "--strategy", ",".join(names), "--games", "4", cwd=tmp_path, env=narrow)
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if line[:1] in "┏┃┡│└"]
     assert max(map(len, lines)) <= 80
@@ -96,18 +99,32 @@ def test_tables_fit_eighty_columns(tmp_path: Path, players: int, command: str) -
     assert ("Points in percent against number" in done.stdout) == (players == 8)
 
 
+def test_long_names_are_told_apart_in_every_table(tmp_path: Path) -> None:
+    names = [f"a rather long name of player number {place:02}" for place in range(30)]
+    players = ", ".join(f'{{ player = "random", name = "{name}" }}' for name in names)
+    (tmp_path / "many.toml").write_text(f'games = ["even_odd"]\nplayers = [{players}]\nseeds = 2\n')
+    done = league("experiment", "many.toml", "--out", "out", cwd=tmp_path, env=environment(COLUMNS="80"))
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if "a rather long name" in line and line[0] == "│"]
+    assert len(lines) == 2 * 30
+    assert max(map(len, lines)) <= 80
+    for table, column in ((lines[:30], 2), (lines[30:], 1)):
+        shown = [line.split("│")[column].strip() for line in table]
+        assert sorted(name[-2:] for name in shown) == [f"{place:02}" for place in range(30)]
+
+
 def test_shards_of_several_machines_are_merged(tmp_path: Path) -> None:
     path = write_file(tmp_path, ["random", "biased", "markov"], seeds=5)
-    assert league("experiment", path, "--out", "whole", "--csv", cwd=tmp_path).returncode == 0
+    assert league("experiment", path, "--out", "whole", "--games-csv", cwd=tmp_path).returncode == 0
     for shard in ("1/2", "2/2"):
         done = league("experiment", path, "--out", f"s{shard[0]}", "--shard", shard, cwd=tmp_path)
         assert f"Shard {shard} is finished" in done.stderr
-    assert league("experiment", "merge", "s2", "s1", "--out", "merged", "--csv", cwd=tmp_path).returncode == 0
+    assert league("experiment", "merge", "s2", "s1", "--out", "merged", "--games-csv", cwd=tmp_path).returncode == 0
     assert (tmp_path / "merged" / "games.csv").read_bytes() == (tmp_path / "whole" / "games.csv").read_bytes()
 
 
 def start(folder: Path, *options: str) -> "subprocess.Popen[str]":
-    command = [*LEAGUE, "experiment", "eight.toml", "--out", "out", "--csv", *options]
+    command = [*LEAGUE, "experiment", "eight.toml", "--out", "out", "--games-csv", *options]
     return subprocess.Popen(
         command, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -124,7 +141,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> 
     _, said = process.communicate(timeout=BOUND)
     assert process.returncode == 130
     assert (
-        "Interrupted: what is finished is in out. To go on: league experiment eight.toml --out out --jobs 2 --csv"
+        "Interrupted: what is finished is in out. To go on: league experiment eight.toml --out out --jobs 2 --games-csv"
         in said
     )
     assert count_rows(tmp_path / "out") > 100

@@ -24,7 +24,7 @@ def read_csv(text: str) -> list[dict[str, str]]:
 def test_the_document_is_what_the_store_has(tmp_path: Path) -> None:
     home = tmp_path / "SHARED"
     season = keep(home, 5)
-    told = said("export", "--home", home, "--json", "-").json
+    told = said("export", "--home", home, "--json").json
     first = ["schema_version", "exported_at", "league", "standings", "ratings", "matches", "agents"]
     assert list(told) == [*first, "rounds", "groups", "audit", "ladder", "models"], "new ones are added at the end"
     assert told["league"]["league_id"] == season.league_id
@@ -46,7 +46,7 @@ def test_the_document_is_what_the_store_has(tmp_path: Path) -> None:
 def test_the_tables_are_the_document(tmp_path: Path) -> None:
     home, folder = tmp_path / "SHARED", tmp_path / "csv"
     keep(home, 5, 7, names=NAMES)
-    done = said("export", "--home", home, "--csv", folder, "--json", tmp_path / "league.json")
+    done = said("export", "--home", home, "--csv", folder, "--json-file", tmp_path / "league.json")
     assert done.code == 0
     assert not done.out
     told = json.loads((tmp_path / "league.json").read_text(encoding="utf-8"))
@@ -132,8 +132,8 @@ def test_processes_write_the_same_site(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        ([], "league export: expected --html DIR, --csv PATH or --json FILE"),
-        (["--csv", "-", "--json", "-"], "--csv and --json can't both have stdout"),
+        ([], "league export: expected --html DIR, --csv PATH, --json or --json-file FILE"),
+        (["--csv", "-", "--json"], "--csv and --json can't both have stdout"),
         (["--json", "."], ". is a folder; expected a file"),
         (["--html", "{home}"], "there are files in it that are no earlier export"),
         (["--csv", "{home}/config/system.json"], "can't be written: a part of its path is a file"),

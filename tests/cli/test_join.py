@@ -127,7 +127,7 @@ def test_stdout_is_mcp_alone_and_the_end_is_quick_also_in_the_midst_of_a_wait(tm
         answer = gateway.hears()
         while answer.get("id") != 1:
             answer = gateway.hears()
-        assert answer["result"]["serverInfo"]["name"] == "agent-league-seat"
+        assert answer["result"]["serverInfo"]["name"] == "agent-league-gateway"
         gateway.says({"jsonrpc": "2.0", "method": "notifications/initialized"})
         gateway.says({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "join_league"}})
         gateway.says({"jsonrpc": "2.0", "id": 3, "method": "tools/list"})

@@ -111,6 +111,14 @@ def test_a_person_plays_a_league_at_a_terminal(tmp_path: Path) -> None:
     assert "fallback" not in screen.text
 
 
+def test_without_an_address_a_person_plays_in_the_league_that_runs_here(tmp_path: Path) -> None:
+    with league_of(tmp_path / "league", players=2, ours=1) as processes:
+        processes.manager.prints("Watch it at")
+        with terminal("--name", "Dana", "--home", tmp_path / "league") as screen:
+            screen.shows(f"Joining the league of http://localhost:{processes.port}/mcp")
+            screen.shows(r"You are (P0\d) in league_2025_even_odd")
+
+
 def test_a_person_sees_the_board_reads_the_rules_and_sees_how_it_ended(tmp_path: Path) -> None:
     with (
         league_of(tmp_path / "league", players=2, ours=1, game="tic_tac_toe") as processes,

@@ -25,7 +25,7 @@ def test_leagues_of_several_games_are_pooled_by_display_name(tmp_path: Path) -> 
     text = said("ratings", one, other).out
     assert "2 leagues, 2 games" in text
     assert "Players of the same display name are the same player. Every game has the same weight." in text
-    assert "The first seat of nim is worth" in text
+    assert "The first seat of Nim is worth" in text
 
 
 def test_versions_can_be_rated_apart(tmp_path: Path) -> None:

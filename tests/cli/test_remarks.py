@@ -123,7 +123,7 @@ def test_a_manager_whose_league_is_over_says_that_it_stays(capsys: pytest.Captur
 
 def test_an_agent_of_an_earlier_league_is_no_trouble() -> None:
     old = RegistrationRefused("player:P01", "E012 this token is not valid here; register without one to get a new one")
-    told = "player:P01 came with a token that isn't of this league, and is told to register without it"
+    told = "player:P01 comes with the token of an earlier league, and registers anew"
     assert describe_to_organiser(old) == f"{told}."
     assert (describe_event(old, {}).kind, describe_event(old, {}).text) == ("agent", told)
     full = RegistrationRefused("Ann", "Registration closed")

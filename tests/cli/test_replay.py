@@ -2,12 +2,7 @@
 
 import asyncio
 import json
-import os
-import pty
 import re
-import select
-import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from agent_league.cli.keys import parse_keys
 from agent_league.cli.replay import replay as replay_command
-from agent_league.cli.replay_view import ReplayedMatch, ReplayViewer, parse_keys, render_conversation
+from agent_league.cli.replay_view import ReplayedMatch, ReplayViewer, render_conversation
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.errors import UserError
@@ -27,7 +23,7 @@ from agent_league.referee.replay import replay_match
 from agent_league.storage.base import SeasonRow, StoredRow
 from agent_league.storage.paths import DataPaths
 from agent_league.web.conversation import ConversationEntry
-from tests.cli.command import LEAGUE, environment, league
+from tests.cli.command import AtTerminal, league
 from tests.conftest import BOUND
 from tests.web.seasons import season_of
 
@@ -216,53 +212,16 @@ def test_lanes_are_as_wide_as_the_terminal_within_bounds(width: int) -> None:
         assert part in text
 
 
-class Terminal:
-    """A command at a terminal of its own."""
-
-    def __init__(self, *args: object) -> None:
-        self._own, other = pty.openpty()
-        self.process = subprocess.Popen(
-            [*LEAGUE, *map(str, args)],
-            stdin=other,
-            stdout=other,
-            stderr=other,
-            env=environment(TERM="xterm", COLUMNS="80", LINES="24"),
-            start_new_session=True,
-        )
-        os.close(other)
-        self.text = ""
-
-    def shows(self, words: str) -> None:
-        deadline = time.monotonic() + BOUND
-        while words not in self.text and time.monotonic() < deadline:
-            if select.select([self._own], [], [], 1)[0]:
-                try:
-                    self.text += os.read(self._own, 65536).decode(errors="replace")
-                except OSError:
-                    break
-        assert words in self.text
-
-    def types(self, keys: bytes) -> None:
-        self.text = ""
-        os.write(self._own, keys)
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait(BOUND)
-        os.close(self._own)
-
-
 @pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
+def terminal(tmp_path: Path) -> Iterator[AtTerminal]:
     path = tmp_path / "R1M1.json"
     path.write_text(json.dumps(TOE))
-    opened = Terminal("replay", path)
+    opened = AtTerminal("replay", path)
     yield opened
     opened.close()
 
 
-def test_at_a_terminal_a_match_is_stepped_through(terminal: Terminal) -> None:
+def test_at_a_terminal_a_match_is_stepped_through(terminal: AtTerminal) -> None:
     terminal.shows("0 of 3")
     terminal.types(b"\x1b[C")
     terminal.shows("1 of 3")

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from agent_league.cli.league_view import LeagueView
+from agent_league.cli.options import print_pages_address
 from agent_league.cli.run import run
 from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader
@@ -32,6 +33,7 @@ from tests.cli.command import (
     Running,
     alive,
     environment,
+    free_ports,
     league,
     lines_of,
     pids_of,
@@ -265,9 +267,28 @@ def test_a_league_of_few_rounds_ends_after_them(tmp_path: Path) -> None:
     assert {row["played"] for row in told["standings"]} == {2}
 
 
+def test_a_run_with_guests_waits_until_they_have_registered(tmp_path: Path) -> None:
+    first = free_ports(4)
+    where = ["--manager-port", first, "--referee-port", first + 1, "--player-port", first + 2]
+    size = ["--players", 1, "--referees", 1, "--guests", 1]
+    with running(["run", "--no-stay", "--json", *size, *where, "--home", tmp_path / "run"]) as (run,):
+        manager = f"http://localhost:{first}"
+        guest = ["--name", "Guest", "--port", first + 3, "--exit-when-done", "--home", tmp_path / "guest"]
+        with running(["player", "--manager", manager, *guest]) as (player,):
+            assert run.ends() == 0, run.text
+            assert player.ends() == 0, player.text
+    assert {row["display_name"] for row in json.loads("".join(run.out))["standings"]} == {"Agent Alpha", "Guest"}
+
+
+def test_a_run_says_how_its_guests_come_in(capsys: pytest.CaptureFixture[str]) -> None:
+    print_pages_address("http://localhost:8000/mcp", guests=2)
+    told = capsys.readouterr().err
+    assert "It waits until 2 guests have registered: an MCP host by `league join http://localhost:8000 --name" in told
+
+
 def test_a_terminal_shows_the_progress_bar_and_the_table_live(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    command = [*LEAGUE, "run", "--players", "6", "--home", str(tmp_path), *map(str, ports(6))]
+    command = [*LEAGUE, "run", "--no-stay", "--players", "6", "--home", str(tmp_path), *map(str, ports(6))]
     env = environment(TERM="xterm-256color", LINES="50")
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env) as process:
         os.close(theirs)
@@ -407,7 +428,7 @@ def test_an_unfinished_league_is_not_put_aside_unless_asked(tmp_path: Path) -> N
     refused = league(*command)
     assert (refused.returncode, refused.stdout) == (2, "")
     again = f"Continue it with `league run --resume --home {tmp_path}` or `league manager --home {tmp_path}`"
-    assert f"holds an unfinished league (1 players registered). {again}" in refused.stderr
+    assert f"holds an unfinished league (1 player registered). {again}" in refused.stderr
     assert league(*command, "--new").returncode == 0
 
 

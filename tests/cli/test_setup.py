@@ -1,7 +1,9 @@
-"""Setting up and mending: `league init`, `league rebuild`, `league schemas`, `league version`, and the help."""
+"""Setting up and mending: `league init`, `league rebuild`, `league dev schemas`, `league --version`, and the help."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from agent_league import __version__
-from agent_league.cli.app import COMMANDS, load_command
+from agent_league.cli.app import COMMANDS, GROUPS, load_command
 from tests.cli.command import LEAGUE_ID, environment, league, league_process, ports
+from tests.conftest import BOUND
 
 ROOT = Path(__file__).parents[2]
 ALL_COMMANDS = [name for listed in COMMANDS.values() for name in listed]
@@ -46,7 +49,7 @@ def test_init_over_a_file_says_so(tmp_path: Path) -> None:
 
 
 def test_schemas_writes_one_file_a_message(tmp_path: Path) -> None:
-    done = league("schemas", tmp_path / "out")
+    done = league("dev", "schemas", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     written = {path.stem for path in (tmp_path / "out").glob("*.json")}
     assert {"GAME_INVITATION", "LEAGUE_COMPLETED", "START_MATCH", "GAME_MOVE_CALL"} <= written
@@ -89,9 +92,9 @@ def test_version_is_printed(asked: str) -> None:
     assert league(asked).stdout == f"agent-league {__version__}\n"
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["new"], ["bench"]])
+@pytest.mark.parametrize("command", [[], ["run"], ["new"], ["dev", "bench"]])
 def test_help_has_a_short_option_too(command: list[str]) -> None:
-    ask = league_process if command == ["bench"] else league  # it becomes another program
+    ask = league_process if command == ["dev", "bench"] else league  # it becomes another program
     done = ask(*command, "-h")
     assert done.returncode == 0
     assert done.stdout == ask(*command, "--help").stdout
@@ -127,7 +130,7 @@ def modules_after(program: str) -> set[str]:
 def test_help_imports_no_command_and_nothing_heavy() -> None:
     loaded = modules_after("from agent_league.cli import main\nassert main(['--help']) == 0")
     ours = {name for name in loaded if name.startswith("agent_league.")}
-    expected = ("cli", "cli.app", "cli.terminal", "errors", "text", "version")
+    expected = ("cli", "cli.app", "cli.old_spellings", "cli.terminal", "errors", "text", "version")
     assert ours == {f"agent_league.{name}" for name in expected}
     assert not loaded & HEAVY
 
@@ -142,6 +145,96 @@ def test_no_command_loads_what_draws_and_serves_before_it_does() -> None:
 @pytest.mark.parametrize("listed", COMMANDS.values(), ids=COMMANDS)
 def test_the_list_of_commands_has_the_first_paragraph_of_each_one_s_help(listed: Mapping[str, str]) -> None:
     assert {name: " ".join((load_command(name).help or "").partition("\n\n")[0].split()) for name in listed} == listed
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_lists_the_first_paragraph_of_each_of_its_commands(group: str) -> None:
+    listed = GROUPS[group]
+    helps = {name: (load_command(f"{group} {name}").help or "").partition("\n\n")[0] for name in listed}
+    assert {name: " ".join(told.split()) for name, told in helps.items()} == listed
+    shown = league("help", group, env=environment(COLUMNS="80")).stdout
+    assert sorted(re.findall(r"^  ([a-z][a-z0-9-]*) {2,}\S", shown, re.MULTILINE)) == sorted(listed)
+
+
+def test_help_is_a_command_too() -> None:
+    assert league("help").stdout == league("--help").stdout
+    assert league("help", "run").stdout == league("run", "--help").stdout
+    assert league("help", "nothing").returncode == 2
+
+
+def test_a_shell_that_asks_gets_commands_and_options_without_importing_them() -> None:
+    def complete(*words: str) -> list[str]:
+        asks = {"_LEAGUE_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(("league", *words))}
+        done = league(env=environment(**asks, COMP_CWORD=str(len(words))))
+        assert done.returncode == 0
+        return done.stdout.split()
+
+    assert complete("ad") == ["admin"]
+    assert complete("dev", "sch") == ["schemas"]
+    assert complete("run", "--no-s") == ["--no-stay"]
+    assert {"run", "leagues", "dev"} <= set(complete(""))
+
+
+def test_completion_prints_what_a_shell_reads() -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert f"_LEAGUE_COMPLETE=complete_{shell}" in league("completion", shell).stdout
+    assert "-F _league_completion league" in league("completion", env=environment(SHELL="/bin/bash")).stdout
+    unknown = league("completion", env=environment(SHELL="/bin/sh"))
+    assert unknown.returncode == 2
+    assert "expected one of bash, zsh, fish" in unknown.stderr
+
+
+FISH, ZSH = shutil.which("fish"), shutil.which("zsh")
+IN_ZSH = r"""
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell 'autoload -Uz compinit; compinit -D; eval "$(league completion zsh)"; echo REA""DY'
+zpty -r shell said '*READY*'
+zpty -w -n shell $'league expe\t'
+zpty -r shell said '*league experiment*'
+zpty -w -n shell $'\025league run --no-sta\t'
+zpty -r shell said '*run --no-stay*'
+zpty -d shell
+print done
+"""
+"""A shell in a terminal of its own, in which a person types; it reads on until what is completed stands there."""
+
+
+def ask_shell(*command: object) -> str:
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [str(part) for part in command],
+        env=environment(PATH=programs, TERM="xterm"),
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.mark.skipif(FISH is None, reason="needs fish")
+def test_fish_completes_commands_and_options() -> None:
+    load = "league completion fish | source"
+    said = ask_shell(FISH, "-c", f"{load}; complete -C 'league expe'; complete -C 'league run --no-sta'")
+    assert [line.partition("\t")[0] for line in said.splitlines()] == ["experiment", "--no-stay"]
+
+
+@pytest.mark.skipif(ZSH is None, reason="needs zsh")
+def test_zsh_completes_commands_and_options() -> None:
+    assert ask_shell(ZSH, "-c", IN_ZSH) == "done\n"
+
+
+def test_leagues_lists_those_that_were_begun_and_those_that_have_a_file(tmp_path: Path) -> None:
+    league("init", tmp_path)
+    assert "not begun" in league("leagues", "--home", tmp_path).stdout
+    played = league("run", "--json", "--game", "nim", "--players", 2, "--home", tmp_path, *ports(2))
+    assert played.returncode == 0, played.stderr
+    told = json.loads(league("leagues", "--json", "--home", tmp_path).stdout)["leagues"]
+    assert [(one["league_id"], one["game_type"], one["state"], one["progress"]) for one in told] == [
+        (LEAGUE_ID, "even_odd", "not begun", None),
+        ("league_nim", "nim", "over", "1 of 1 matches played"),
+    ]
 
 
 def test_agent_league_is_a_second_name_of_the_command() -> None:

@@ -23,7 +23,7 @@ from agent_league.lab.tournament_ratings import rate_tournament
 from tests.cli.command import LEAGUE, alive, environment, league, until
 from tests.conftest import BOUND
 
-MINUTES_OF_GAMES = ("--players", "random,random", "--rounds", "100000000", "--seed", "7")
+MINUTES_OF_GAMES = ("--strategy", "random,random", "--games", "100000000", "--seed", "7")
 
 
 def run(*options: str) -> tuple[int, str]:
@@ -34,8 +34,8 @@ def run(*options: str) -> tuple[int, str]:
 
 
 def test_the_table_says_who_is_better_and_how_sure_that_is() -> None:
-    options = ("--game", "even_odd", "--param", "min_number=2", "--param", "max_number=2", "--rounds", "10")
-    code, output = run("--players", "always_odd,always_even,always_even", *options)
+    options = ("--game", "even_odd", "--param", "min_number=2", "--param", "max_number=2", "--games", "10")
+    code, output = run("--strategy", "always_odd,always_even,always_even", *options)
     assert code == 0
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.splitlines() if "│" in line]
     assert rows[:3] == [
@@ -61,7 +61,7 @@ def test_where_results_go_in_circles_it_is_said_and_other_rankings_are_offered(t
     for name in names:
         (tmp_path / f"{name}.py").write_text(f"def choose(game):\n    return {name!r}\n")
     players = ",".join([*(str(tmp_path / f"{name}.py") for name in names), "random"])
-    options = ("--game", "rock_paper_scissors", "--players", players, "--rounds", "40", "--seed", "1")
+    options = ("--game", "rock_paper_scissors", "--strategy", players, "--games", "40", "--seed", "1")
     _, output = run(*options)
     told = " ".join(output.split())
     assert "The results go in circles: " in told
@@ -81,7 +81,7 @@ def test_where_results_go_in_circles_it_is_said_and_other_rankings_are_offered(t
 
 
 def test_payoffs_rank_where_they_count() -> None:
-    code, output = run("--players", "tit_for_tat,always_defect", "--game", "prisoners_dilemma", "--rounds", "4")
+    code, output = run("--strategy", "tit_for_tat,always_defect", "--game", "prisoners_dilemma", "--games", "4")
     assert code == 0
     assert "54.00 [54.00, 54.00]" in output
     assert output.index("always_defect") < output.index("tit_for_tat")
@@ -89,7 +89,7 @@ def test_payoffs_rank_where_they_count() -> None:
 
 def test_one_json_object_tells_everything() -> None:
     code, output = run(
-        "--players", "tit_for_tat,always_defect", "--game", "prisoners_dilemma", "--rounds", "4", "--json"
+        "--strategy", "tit_for_tat,always_defect", "--game", "prisoners_dilemma", "--games", "4", "--json"
     )
     told = json.loads(output)
     assert code == 0
@@ -115,22 +115,22 @@ def told(*options: str) -> str:
 @pytest.mark.parametrize(
     "options",
     [
-        ("--players", "random,random,markov", "--rounds", "20", "--series", "5"),
-        ("--players", "q_learning,random,markov", "--rounds", "60", "--game", "kuhn_poker", "--json"),
-        ("--players", "random,random", "--full"),
+        ("--strategy", "random,random,markov", "--games", "20", "--series", "5"),
+        ("--strategy", "q_learning,random,markov", "--games", "60", "--game", "kuhn_poker", "--json"),
+        ("--strategy", "random,random", "--full"),
     ],
 )
 def test_the_same_seed_gives_the_same_table_whatever_the_number_of_processes(options: tuple[str, ...]) -> None:
-    options = ("--rounds", "3", *options, "--seed")
+    options = ("--games", "3", *options, "--seed")
     alone = told(*options, "7")
     assert alone == told(*options, "7", "--jobs", "2")
     assert alone != told(*options, "8")
 
 
 def test_a_seed_is_made_up_and_told() -> None:
-    _, output = run("--players", "random,random", "--rounds", "50", "--json")
+    _, output = run("--strategy", "random,random", "--games", "50", "--json")
     told = json.loads(output)
-    _, again = run("--players", "random,random", "--rounds", "50", "--json", "--seed", told["seed"])
+    _, again = run("--strategy", "random,random", "--games", "50", "--json", "--seed", told["seed"])
     assert json.loads(again)["players"] == told["players"]
 
 
@@ -142,7 +142,7 @@ def test_parameters_are_those_of_the_shared_folder(tmp_path: Path, monkeypatch: 
     entry["parameters"] = {"repeat": 3}
     registry.write_text(json.dumps(content))
     monkeypatch.chdir(tmp_path)
-    options = ("--game", "odds_and_evens", "--players", "random,random", "--rounds", "2", "--json")
+    options = ("--game", "odds_and_evens", "--strategy", "random,random", "--games", "2", "--json")
     assert json.loads(run(*options)[1])["parameters"]["repeat"] == 3
     assert json.loads(run(*options, "--param", "repeat=5")[1])["parameters"]["repeat"] == 5
 
@@ -150,10 +150,10 @@ def test_parameters_are_those_of_the_shared_folder(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--players", "random"), "^--players: at least 2"),
-        (("--players", "random,random", "--game", "chess"), "^--game: no game 'chess'"),
-        (("--players", "random,random", "--param", "size=3"), "^--param: .*'size'"),
-        (("--players", "random,random", "--seed", "\udcff"), "^--seed: expected text in UTF-8"),
+        (("--strategy", "random"), "^--strategy: at least 2"),
+        (("--strategy", "random,random", "--game", "chess"), "^--game: no game 'chess'"),
+        (("--strategy", "random,random", "--param", "size=3"), "^--param: .*'size'"),
+        (("--strategy", "random,random", "--seed", "\udcff"), "^--seed: expected text in UTF-8"),
     ],
 )
 def test_what_cannot_be_played_is_named_by_its_option(options: tuple[str, ...], problem: str) -> None:
@@ -162,7 +162,7 @@ def test_what_cannot_be_played_is_named_by_its_option(options: tuple[str, ...], 
 
 
 def test_one_series_alone_is_said_to_be_one() -> None:
-    options = ("--players", "random,random", "--rounds", "10", "--seed", "1")
+    options = ("--strategy", "random,random", "--games", "10", "--seed", "1")
     assert "take games as independent" in run(*options, "--series", "10")[1]
     assert "take games as independent" not in run(*options)[1]
 
@@ -184,15 +184,18 @@ def test_whoever_played_nothing_has_no_rank() -> None:
 def test_what_a_strategy_did_wrong_is_told_below_the_table() -> None:
     tallies = (GameTally(wins=1, faults=1), GameTally(losses=1))
     shown = board_of(PairTallies((0, 1), 0, tallies, ("ValueError: no idea (mine.py:5)", ""), spoiled=True))
-    assert "a: the first fault: ValueError: no idea (mine.py:5).\n" in shown
+    told = (
+        "a failed or broke the rules 1 times; random moves stand for it there. First: ValueError: no idea (mine.py:5)."
+    )
+    assert told in " ".join(shown.split())
     assert "a or b changed the game's state" in shown
 
 
-@pytest.mark.parametrize("more", [("--rounds", "80"), ("--rounds", "8", "--full")], ids=["rules", "leagues"])
+@pytest.mark.parametrize("more", [("--games", "80"), ("--games", "8", "--full")], ids=["rules", "leagues"])
 def test_written_down_as_an_experiment_it_plays_the_same_games_and_says_the_same(
     tmp_path: Path, more: tuple[str, ...]
 ) -> None:
-    options = ("--players", "markov,biased,random", "--game", "odds_and_evens", "--seed", "7", *more)
+    options = ("--strategy", "markov,biased,random", "--game", "odds_and_evens", "--seed", "7", *more)
     counted, table = json.loads(run(*options, "--json")[1]), run(*options)[1]
     done = league("simulate", *options, "--json", "--csv", tmp_path / "pairs.csv", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
@@ -210,31 +213,31 @@ def test_written_down_as_an_experiment_it_plays_the_same_games_and_says_the_same
         )
         assert won == player["wins"]
     assert (tmp_path / "pairs.csv").read_text().startswith('"player","opponent","games"')
-    again = league("experiment", tmp_path / "out" / "experiment.toml", "--out", tmp_path / "again", "--csv")
+    again = league("experiment", tmp_path / "out" / "experiment.toml", "--out", tmp_path / "again", "--games-csv")
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "again" / "games.csv").read_bytes() == (tmp_path / "out" / "games.csv").read_bytes()
 
 
 def test_games_that_no_experiment_has_are_not_written_down(tmp_path: Path) -> None:
-    options = ("--players", "markov,random", "--rounds", "50", "--out", str(tmp_path / "other"))
-    with pytest.raises(UserError, match=r"--rounds: expected equally many games .* with each of 20 seeds, such as 40"):
+    options = ("--strategy", "markov,random", "--games", "50", "--out", str(tmp_path / "other"))
+    with pytest.raises(UserError, match=r"--games: expected equally many games .* with each of 20 seeds, such as 40"):
         run(*options)
     assert not (tmp_path / "other").exists()
 
 
 def test_a_league_has_an_even_number_of_games() -> None:
     with pytest.raises(UserError, match=r"^--series: expected an even number of games in each league, found 5"):
-        run("--players", "random,random", "--full", "--series", "5")
+        run("--strategy", "random,random", "--full", "--series", "5")
 
 
-@pytest.mark.parametrize("option", ["--rounds", "--jobs", "--series"])
+@pytest.mark.parametrize("option", ["--games", "--jobs", "--series"])
 def test_less_than_one_is_refused(option: str) -> None:
-    code, _ = run("--players", "random,random", option, "0")
+    code, _ = run("--strategy", "random,random", option, "0")
     assert code == 2
 
 
 def test_without_a_terminal_only_results_and_remarks_are_printed(tmp_path: Path) -> None:
-    done = league("simulate", "--players", "random,tit_for_tat", "--rounds", "50", cwd=tmp_path)
+    done = league("simulate", "--strategy", "random,tit_for_tat", "--games", "50", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith("even_odd: 50 games for each pair, seed ")
     remark, speed = done.stderr.splitlines()

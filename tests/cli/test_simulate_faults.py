@@ -1,4 +1,4 @@
-"""`league simulate-faults`."""
+"""`league dev simulate-faults`."""
 
 import json
 
@@ -13,7 +13,7 @@ SMALL = ["--players", "2", "--referees", "1"]
 
 
 def run(*options: str) -> tuple[int, str]:
-    done = league("simulate-faults", *options)
+    done = league("dev", "simulate-faults", *options)
     if done.stderr.startswith("league: "):
         raise UserError(done.stderr)
     return done.returncode, done.stdout
@@ -53,7 +53,7 @@ def test_the_first_bad_seed_is_shown_with_the_command_that_repeats_it(monkeypatc
     assert "Seed 2: 2 players, 1 referees" in output
     assert "Broken: broken: seed 2 is bad" in output
     assert "healing" in output
-    again = "league simulate-faults --seeds 2 --players 2 --referees 1 --faults lost,crashes --format swiss --trace"
+    again = "league dev simulate-faults --seeds 2 --players 2 --referees 1 --faults lost,crashes --format swiss --trace"
     assert f"To repeat it: {again}" in output
 
 

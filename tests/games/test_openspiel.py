@@ -13,9 +13,9 @@ import pytest
 from agent_league.errors import ConfigError
 from agent_league.games.base import CHANCE, BadParameters, Rules, State, has_perfect_information, winning_seat
 from agent_league.games.fairness import find_draw_problem
-from agent_league.games.openspiel import SOURCE
+from agent_league.games.openspiel import SOURCE, UTILITIES
 from agent_league.games.openspiel import rules as adapter
-from agent_league.games.openspiel.rules import OpenSpielPosition, OpenSpielRules
+from agent_league.games.openspiel.rules import OpenSpielPosition, OpenSpielRules, load_game_kinds
 from agent_league.games.parameter_trial import play_first_steps
 from agent_league.games.registry import load_game, load_source
 from agent_league.referee.verify import verify_match
@@ -332,3 +332,25 @@ assert not loaded, loaded
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=BOUND, check=False)
     assert done.returncode == 0, done.stderr
     assert "kuhn_poker" in done.stdout
+
+
+@needs_openspiel
+@pytest.mark.parametrize(
+    ("name", "goal"),
+    [
+        ("breakthrough", "what one gains the other loses. What each gets is told when the game is over."),
+        ("bargaining", "both may gain, and both may lose. What each gets is told when the game is over."),
+        ("tiny_hanabi", "as much as you reach together, and no match is won."),
+    ],
+)
+def test_each_seat_is_told_which_player_it_is_and_what_wins(name: str, goal: str) -> None:
+    game = load_game(f"openspiel:{name}")
+    for seat in (0, 1):
+        assert game.goals[seat].startswith(f"In OpenSpiel's words you are player {seat}. ")
+        assert goal in game.goals[seat]
+
+
+@needs_openspiel
+def test_every_kind_of_utility_has_words() -> None:
+    kinds = [kind for name, kind in load_game_kinds().items() if SOURCE.find_obstacle(name) is None]
+    assert {kind.utility.name for kind in kinds} <= set(UTILITIES)

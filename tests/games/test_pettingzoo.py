@@ -9,7 +9,7 @@ import pytest
 
 from agent_league.errors import ConfigError
 from agent_league.games.base import CHANCE, BadParameters, Rules, State
-from agent_league.games.pettingzoo import SOURCE
+from agent_league.games.pettingzoo import SOURCE, read_manual
 from agent_league.games.pettingzoo import rules as adapter
 from agent_league.games.pettingzoo.rules import PettingZooRules
 from agent_league.games.registry import load_game
@@ -194,3 +194,25 @@ async def test_a_league_is_played_and_every_match_can_be_verified(home: Path, pl
         record = json.loads(file.read_text())
         assert set(record["result"]["terminations"].values()) == {"normal"}
         assert all(finding.ok for finding in verify_match(record))
+
+
+def test_each_seat_is_told_its_agent_what_is_rewarded_and_what_the_library_says() -> None:
+    game = load_game("pettingzoo:tictactoe")
+    assert game.goals[0] == (
+        "In PettingZoo's words you are player_1. You win if your rewards add up to more than your opponent's. The "
+        "rewards: Winner: +1, Loser: -1. If the game ends in a draw, both players will receive a reward of 0."
+    )
+    assert "you are player_2. " in game.goals[1]
+    assert "The first player to place 3 of their marks" in game.how_to_play
+    assert "Of its actions it says: Each action from 0 to 8 represents placing" in game.how_to_play
+    assert not set("|<") & set(game.goals[0])
+    assert "<a " not in game.how_to_play
+
+
+def test_an_environment_without_a_manual_has_a_goal_all_the_same() -> None:
+    class Bare:
+        @property
+        def unwrapped(self) -> object:
+            return object()
+
+    assert read_manual(Bare()) == ("", "")

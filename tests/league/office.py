@@ -199,7 +199,8 @@ def open_office(
     """A manager that isn't running yet; with counts it starts the league by itself."""
     loader = ConfigLoader(home, overrides or {})
     network, clock = network or MemoryNetwork(), clock or MovableClock()
-    settings = ManagerSettings(loader.load_system(), loader.load_league(), home, players, referees)
+    link_port = parts.pop("link_port", None)
+    settings = ManagerSettings(loader.load_system(), loader.load_league(), home, players, referees, link_port=link_port)
     parts.setdefault("derive_result", make_result_decider(settings.league.game_type))
     manager = LeagueManager(settings, network, clock, tools=Rulebook(settings).handlers(), **parts)
     office = Office(manager, network, home, clock)

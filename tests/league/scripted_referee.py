@@ -56,7 +56,7 @@ class ScriptedReferee(ScriptedAgent):
     def orders(self) -> list[dict[str, Any]]:
         return self.received_params("start_match")
 
-    async def register(self, carrier: Carrier, manager: str) -> dict[str, Any]:
+    async def register(self, carrier: Carrier, manager: str, **meta: Any) -> dict[str, Any]:
         async def to_manager(body: bytes) -> dict[str, Any]:
             _, reply = await carrier.exchange(manager, body, 10)
             result: dict[str, Any] = json.loads(reply)["result"]
@@ -73,6 +73,7 @@ class ScriptedReferee(ScriptedAgent):
                 "contact_endpoint": self.endpoint,
                 "max_concurrent_matches": self._capacity,
                 "match_tokens": True,
+                **meta,
             },
         )
         if answer.get("status") == "ACCEPTED":

@@ -18,6 +18,8 @@ from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, MANAGER, Office, open_office, within
 from tests.league.scripted_referee import ScriptedReferee, first_wins, refusing
 
+SIDES = ("player_A", "player_B")
+
 QUICK = {
     "timeouts.generic_response_timeout_sec": 0.05,
     "circuit_breaker.probe_after_sec": 0.05,
@@ -431,6 +433,32 @@ async def test_only_who_asks_for_a_match_key_gets_one_and_tokens_under_it(office
     seats = [order[side] for order in here.referees[0].orders for side in ("player_A", "player_B")]
     algorithms = {(seat["player_id"], jwt.get_unverified_header(seat["match_token"])["alg"]) for seat in seats}
     assert algorithms == {("P01", "EdDSA"), ("P02", "EdDSA"), ("P03", "EdDSA"), ("P04", "HS256")}
+
+
+async def test_only_agents_that_take_links_are_told_of_links(office: OfficeMaker) -> None:
+    here = office(link_port=8000)
+    answers = []
+    for number, meta in enumerate([{}, {"link_port": 8101}, {}, {}], start=1):
+        player = ScriptedPlayer(f"Agent {number}", f"http://localhost:{8100 + number}/mcp")
+        here.network.attach(player.endpoint, player.answer)
+        answers.append(await player.register(here.network, MANAGER, **meta))
+    for number, meta in enumerate([{}, {"link_port": 8001}], start=1):
+        referee = ScriptedReferee(f"Referee {number}", f"http://localhost:{8000 + number}/mcp", capacity=1)
+        here.referees.append(referee)
+        here.network.attach(referee.endpoint, referee.answer)
+        answers.append(await referee.register(here.network, MANAGER, **meta))
+    assert [answer.get("link_port") for answer in answers if "link_port" in answer] == [8000, 8000]
+    assert ["link_port" in answer for answer in answers] == [False, True, False, False, False, True]
+    await here.start()
+    await here.completed()
+    told = [
+        {(order[side]["player_id"], order[side].get("link_port")) for order in referee.orders for side in SIDES}
+        for referee in here.referees
+    ]
+    assert all(port is None for _, port in told[0])
+    assert all(port == (8101 if player_id == "P02" else None) for player_id, port in told[1])
+    assert told[0]
+    assert told[1]
 
 
 async def test_a_start_has_a_token_for_each_player_alone_and_one_for_both(office: OfficeMaker) -> None:

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
-from agent_league.league.journal import COMMIT_INTERVAL_SECONDS, Journal, Offload, run_inline
+from agent_league.league.journal import (
+    COMMIT_INTERVAL_SECONDS,
+    MAX_COMMIT_INTERVAL_SECONDS,
+    SECONDS_PER_ROW,
+    Journal,
+    Offload,
+    run_inline,
+)
 from agent_league.league.state import LeaguePhase
 from agent_league.log import JsonLogger
 from agent_league.storage.base import ManagerReplaced, MatchRow, StoredRow, StoreFailed
@@ -89,6 +96,24 @@ async def test_rows_that_come_soon_after_a_commit_go_together_and_one_after_a_pa
     kept.queue_row(row(4))
     await kept.wait_for_commit()
     assert loop.time() == noted
+
+
+@in_virtual_time
+async def test_after_many_rows_the_next_commit_waits_for_more_of_them_and_after_few_it_does_not(
+    log: JsonLogger,
+) -> None:
+    store, loop = Ledger(), asyncio.get_running_loop()
+    kept = journal(store, log)
+    waits, number = [], 0
+    for rows in (50, 6, 1, 1):
+        began = loop.time()
+        for _ in range(rows):
+            number += 1
+            kept.queue_row(row(number))
+        await kept.wait_for_commit()
+        waits.append(round(loop.time() - began, 6))
+    assert waits == [0, MAX_COMMIT_INTERVAL_SECONDS, 6 * SECONDS_PER_ROW, COMMIT_INTERVAL_SECONDS]
+    assert [len(group) for group in store.groups] == [50, 6, 1, 1]
 
 
 async def test_whoever_waits_for_a_commit_is_not_held_up_by_the_next(log: JsonLogger) -> None:

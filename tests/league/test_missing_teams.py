@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.cli.admin import start
+from agent_league.cli.admin import AdminAction, admin
 from agent_league.errors import LeagueFailed
 from agent_league.league.missing_teams import describe_missing_teams, list_missing_teams
 from agent_league.league.state import LeaguePhase
@@ -35,9 +35,9 @@ def phase_of(room: Classroom) -> LeaguePhase:
 
 
 async def run_start(room: Classroom, *options: str) -> Said:
-    """`league start`, as a script runs it."""
+    """`league admin start`, as a script runs it."""
     where = ("--home", room.home, "--manager", f"{room.visitor.base}/mcp")
-    return await asyncio.to_thread(said, "start", *where, *options)
+    return await asyncio.to_thread(said, "admin", "start", *where, *options)
 
 
 async def test_a_script_is_told_who_is_missing_and_starts_without_them_by_yes(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ async def test_at_a_terminal_the_organiser_decides(
     monkeypatch.setattr("sys.stdin", keyboard)
     async with classroom(tmp_path, is_loopback_only=True) as room:
         await fill(room)
-        starting = asyncio.to_thread(start, manager=f"{room.visitor.base}/mcp", home=room.home)
+        starting = asyncio.to_thread(admin, AdminAction.START, manager=f"{room.visitor.base}/mcp", home=room.home)
         if phase is LeaguePhase.REGISTRATION:
             with pytest.raises(LeagueFailed, match="The league was not started"):
                 await starting

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from agent_league.agent.answer_pages import MAX_AGENT_BYTES, MAX_HOST_BYTES, UNTRUSTED_NOTE
 from agent_league.launch.in_process import play_in_process
 from agent_league.league.match_file_reader import MAX_FILE_BYTES, MAX_TRANSCRIPT_BYTES
+from agent_league.storage.match_segments import MatchSegment
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.peers import ScriptedPlayer
@@ -311,11 +313,14 @@ async def test_a_transcript_that_waits_for_its_report_to_be_acknowledged_is_told
     here = office()
     await half_way(here)
     match_file(home)
-    paths = DataPaths(home)
-    paths.match_file(LEAGUE_ID, "R1M1").rename(paths.match_proposal_file(LEAGUE_ID, "R1M1", "REF01"))
-    assert (await here.ask("get_match", {"match_id": "R1M1"}))["transcript"]
-    paths.match_proposal_file(LEAGUE_ID, "R1M1", "REF01").rename(paths.match_proposal_file(LEAGUE_ID, "R1M1", "REF02"))
-    assert (await here.ask("get_match", {"match_id": "R1M1"}))["transcript"] is None
+    path = DataPaths(home).match_file(LEAGUE_ID, "R1M1")
+    content = path.read_bytes()
+    path.unlink()
+    for referee_id, is_told in (("REF02", False), ("REF01", True)):
+        segment = MatchSegment(path.parent, referee_id)
+        segment.add_match("R1M1", referee_id, content)
+        segment.close()
+        assert ((await here.ask("get_match", {"match_id": "R1M1"}))["transcript"] is not None) is is_told
 
 
 async def test_a_transcript_that_lies_elsewhere_is_named(office: OfficeMaker) -> None:
@@ -405,3 +410,25 @@ async def test_the_transcripts_of_a_whole_league_are_there_where_the_folder_is_s
         match = json.loads(answer)["result"]
         assert {entry["direction"] for entry in match["transcript"]} == {"sent", "received", "drawn"}
         assert "tok-" not in str(match)
+
+
+async def test_the_schedule_of_99_players_is_bounded_in_every_form(office: OfficeMaker) -> None:
+    def size(value: Any) -> int:
+        return len(json.dumps(value, separators=(",", ":")))
+
+    here = office()
+    for number in range(99):
+        await here.register(f"Agent {number}", "http://localhost:8101/mcp", sender=f"player:a{number}")
+    first = await here.ask("get_schedule")
+    assert size(first) <= MAX_AGENT_BYTES + 100
+    pages = [await here.ask("create_schedule", {"page": number}) for number in range(1, first["pages"] + 1)]
+    assert sum(len(one["matches"]) for page in pages for one in page["rounds"]) == first["total_matches"] == 99 * 49
+    asked: dict[str, Any] = {"name": "get_schedule", "arguments": {"page": "2"}}
+    told = (await here.ask("tools/call", asked))["structuredContent"]
+    assert (told["page"], told["untrusted"]["note"]) == (2, UNTRUSTED_NOTE)
+    assert size(told) <= MAX_HOST_BYTES + 1000
+    asked["arguments"] = {"protocol": "league.v2", "message_type": "GET_SCHEDULE", "round": 1}
+    told = (await here.ask("tools/call", asked))["structuredContent"]
+    assert told == first, "a message of the league is answered by the protocol's alone"
+    refused = await here.ask("get_schedule", {"page": 99})
+    assert (refused["error_code"], refused["context"]["field"]) == ("E002", "page")

@@ -25,6 +25,7 @@ from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeaguePhase
 from agent_league.model.agents import AgentState
 from agent_league.model.events import AgentStateChanged, LeagueCompleted, LeagueResumed, RoundCompleted
+from agent_league.model.looks import PlayerLook
 from agent_league.players.app import Player, PlayerSettings
 from agent_league.players.strategies import load_strategy
 from agent_league.referee.app import Referee
@@ -285,6 +286,19 @@ async def test_agents_keep_their_ids_and_tokens_and_need_not_register_again(succ
         assert await second.start() == {"status": "ok"}
         await second.completed()
         assert len(referee.orders) == 6
+
+
+async def test_a_look_stays_over_a_restart_and_who_comes_back_may_change_it(home: Path) -> None:
+    fox = {"color": "#C0392B", "avatar": "🦊"}
+    async with at_work(open_office(home)) as first:
+        assert (await first.register("Fox", **fox))["player_id"] == "P01"
+    async with at_work(open_office(home)) as second:
+        roster = second.manager.state.roster
+        assert roster["P01"].agent.look == PlayerLook("#c0392b", "🦊")
+        assert (await second.register("Fox", color="#16a085"))["player_id"] == "P01"
+        assert roster["P01"].agent.look == PlayerLook("#16a085", "")
+    async with at_work(open_office(home)) as third:
+        assert third.manager.state.roster["P01"].agent.look == PlayerLook("#16a085", "")
 
 
 async def test_a_league_that_was_complete_when_its_manager_died_starts_by_itself(succession: Succession) -> None:

@@ -15,6 +15,7 @@ from agent_league.launch.agent_plan import AgentListeners, ManagerPlan
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import AgentRegistered, RegistrationRefused
+from agent_league.model.looks import PlayerLook
 from agent_league.testing.peers import ScriptedPlayer
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, MANAGER, Office, within
@@ -45,6 +46,26 @@ async def admitted(office: Office, number: int, **options: Any) -> dict[str, Any
     answer: dict[str, Any] = await office.register(f"Agent {number}", address(number), **options)
     assert answer["status"] == "ACCEPTED"
     return answer
+
+
+@pytest.mark.parametrize("strict", [False, True])
+async def test_nobody_is_refused_for_a_look_and_what_is_bad_of_it_is_left_out_and_noted(
+    office: OfficeMaker, strict: bool
+) -> None:
+    here = office({"tolerance.strict": strict})
+    bad: list[Any] = ["red", "\u202e", 7, True, [], {"a": 1}, "x" * 10_000]
+    for number, value in enumerate(bad, start=1):
+        meta = {"color": value, "avatar": value, "match_tokens": True}
+        answer = await here.register(
+            f"Painter {number}", f"http://localhost:{8100 + number}/mcp", sender=f"player:p{number}", **meta
+        )
+        member = here.manager.state.roster[answer["player_id"]]
+        assert member.agent.look == (PlayerLook(sign="red") if value == "red" else PlayerLook())
+        noted = [said.partition(" ")[0] for said in member.protocol_profile.deviations]
+        wanted = ["'color'"] if value == "red" else ["'color'", "'avatar'"]
+        assert [said for said in noted if said in ("'color'", "'avatar'")] == wanted
+    answer = await here.register("Referee", "http://localhost:8001/mcp", role="referee", color="red")
+    assert here.manager.state.roster[answer["referee_id"]].protocol_profile.deviations == ()
 
 
 async def started(office: Office) -> ScriptedPlayer:

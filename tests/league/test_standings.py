@@ -129,6 +129,15 @@ def test_tiebreakers_are_used_in_the_order_of_the_league_file() -> None:
     assert order(table(everybody, *results, by=("head_to_head", "wins")))[:2] == ["P02", "P01"]
 
 
+def test_a_row_tells_its_points_against_those_with_as_many_and_nothing_if_there_are_none() -> None:
+    results = [result("P01", "P02", "P01"), result("P03", "P02", "P03"), result("P01", "P03", "P03")]
+    rows = table("P01 P02 P03 P04", *results, result("P01", "P04", "P01"), by=("head_to_head",)).ranked_rows()
+    told = {row.player_id: (row.points, row.tiebreaks["head_to_head"]) for row in rows}
+    assert told == {"P01": (6, 0), "P03": (6, 3), "P02": (0, 0), "P04": (0, 0)}
+    rows = table("P01 P02", results[0], by=("head_to_head",)).ranked_rows()
+    assert [row.tiebreaks["head_to_head"] for row in rows] == [None, None]
+
+
 def test_head_to_head_counts_only_the_matches_among_those_who_are_level() -> None:
     """P01, P02 and P04 are level; the win of P01 over P03, who is below, does not count."""
     results = [result("P01", "P02", "P02"), result("P01", "P03", "P01"), result("P02", "P04", "P04")]

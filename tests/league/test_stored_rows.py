@@ -26,6 +26,7 @@ from agent_league.league.stored_rows import (
 )
 from agent_league.league.tournament import lay_out_rounds
 from agent_league.model.agents import AgentProfile, AgentState, ProtocolProfile, Role
+from agent_league.model.looks import PlayerLook
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import Pairing, Schedule
 from agent_league.storage.base import AgentRow, MatchRow, RoundPlanRow, SavedSeason, SeasonRow, StoredRow, row_key
@@ -49,7 +50,7 @@ def stored(row: AgentRow | MatchRow) -> AgentRow | MatchRow:
 @pytest.mark.parametrize(
     "agent",
     [
-        AgentProfile(Role.PLAYER, "P07", **SHARED),
+        AgentProfile(Role.PLAYER, "P07", **SHARED, look=PlayerLook("#c0392b", "🦊")),
         AgentProfile(Role.REFEREE, "REF01", **SHARED, max_concurrent_matches=7),
     ],
     ids=["player", "referee"],

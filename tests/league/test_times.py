@@ -5,6 +5,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent_league.league.journal import run_inline
 from agent_league.league.state import LeaguePhase
 from agent_league.model.events import (
@@ -108,6 +110,17 @@ async def test_a_league_does_not_start_before_its_time_though_all_are_there(home
         assert here.manager.state.phase is LeaguePhase.REGISTRATION
         await asyncio.wait_for(here.manager.completed.wait(), DAY)
     assert term.list_times(LeagueStarted) == ["15 17:00"]
+
+
+@pytest.mark.parametrize(("start", "told"), [("2025-01-03 10:00", [True]), ("2025-01-20 10:00", [False])])
+@in_virtual_time
+async def test_of_times_that_are_over_only_what_holds_now_is_told(home: Path, start: str, told: list[bool]) -> None:
+    over = {"registration_opens": "2025-01-01 10:00", "registration_closes": "2025-01-02 10:00", "start": start}
+    term = TimedOffice(home, over)
+    async with at_work(term.open()) as here:
+        await asyncio.sleep(60)
+        assert here.manager.state.is_registration_open == told[-1]
+        assert [event.is_open for event in term.list_events(RegistrationChanged)] == told
 
 
 @in_virtual_time

@@ -62,7 +62,7 @@ async def check_site(site: ProxiedSite, home: Path, folder: Path) -> None:
                 start("referee", "--manager", f"{league}join/{key}/mcp", "--port", port, name="referee")
                 players = [start("player", "--dial-out", "--name", "Ann", "--manager", league, name="ann")]
                 own = f"http://localhost:{port + 1}/mcp"
-                carried = start("connect", own, "--to", league, name="carried")
+                carried = start("connect", own, "--manager", league, name="carried")
                 await asyncio.to_thread(carried.prints, "Now start your agent")
                 players.append(start("player", "--name", "Bob", "--port", port + 1, "--manager", league, name="bob"))
                 for player in players:

@@ -183,7 +183,9 @@ def test_all_services_of_compose_together_play_a_league_through_the_proxy(tmp_pa
         agents = [sample, *stack.enter_context(running(*teams, cwd=tmp_path))]
         for agent in agents:
             agent.prints("Registered as ")
-        begun = league_process("start", "--home", tmp_path / "SHARED", "--league-id", DEFAULT_LEAGUE, cwd=tmp_path)
+        begun = league_process(
+            "admin", "start", "--home", tmp_path / "SHARED", "--league-id", DEFAULT_LEAGUE, cwd=tmp_path
+        )
         assert begun.returncode == 0, begun.stderr
         for agent in agents:
             agent.prints("The league is over")
@@ -233,9 +235,15 @@ def test_a_file_that_is_no_backup_changes_nothing(tmp_path: Path) -> None:
         wrong.write_bytes(content)
         said = league("restore", wrong, "--home", tmp_path / "new", cwd=tmp_path)
         assert (said.returncode, "can't be restored" in said.stderr) == (2, True)
-    with tarfile.open(wrong, "w:gz") as archive:
-        archive.add(__file__, "../evil.py")
-    said = league("restore", wrong, "--home", tmp_path / "new", cwd=tmp_path)
-    assert said.returncode == 2
+    link = tarfile.TarInfo("config/link")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc"
+    for name, member in (("../evil.py", None), ("/evil.py", tarfile.TarInfo("/evil.py")), ("config/link", link)):
+        with tarfile.open(wrong, "w:gz") as archive:
+            if member is None:
+                archive.add(__file__, name)
+            else:
+                archive.addfile(member)
+        said = league("restore", wrong, "--home", tmp_path / "new", cwd=tmp_path)
+        assert (said.returncode, f"it holds '{name}'" in said.stderr) == (2, True)
     assert not (tmp_path / "new").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["wrong.tar.gz"]

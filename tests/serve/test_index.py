@@ -5,6 +5,10 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.serve import app
 from tests.conftest import BOUND, free_ports
 from tests.serve.stage import players, serving, write_league
 
@@ -51,3 +55,30 @@ async def test_the_index_counts_down_tells_news_and_goes_on_after_a_restart(home
         again = (await stage.visitor.get("/")).text
         assert [at for at, _ in COUNTDOWN.findall(again)] == [at for at, _ in COUNTDOWN.findall(before)]
         assert re.search(r"Won by (<bdi>)?(Ann|Bob)", again)
+
+
+async def test_the_index_shows_nothing_of_a_league_before_it_is_saved(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved, waiting = asyncio.Event(), asyncio.Event()
+
+    async def wait_until_saved() -> None:
+        waiting.set()
+        await saved.wait()
+
+    async def refuse() -> None:
+        raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "its server has given it up")
+
+    monkeypatch.setattr(app, "INDEX_SECONDS", 0.0)
+    write_league(home, "spring")
+    async with asyncio.timeout(BOUND), serving(home) as stage:
+        manager = stage.manager("spring")
+        monkeypatch.setattr(manager, "wait_until_saved", wait_until_saved)
+        asked = asyncio.create_task(stage.visitor.get("/"))
+        await waiting.wait()
+        assert not asked.done()
+        saved.set()
+        assert (await asked).status == 200
+        monkeypatch.setattr(manager, "wait_until_saved", refuse)
+        moving = await stage.visitor.get("/")
+        assert (moving.status, "try again in a moment" in moving.text) == (503, True)

@@ -87,6 +87,21 @@ async def test_an_organiser_of_one_league_can_do_nothing_in_another(tmp_path: Pa
         assert other.status == 303
 
 
+async def test_who_is_not_signed_in_is_told_by_a_page_and_a_program_by_a_sentence(tmp_path: Path) -> None:
+    make_home(tmp_path)
+    write_league(tmp_path, "spring")
+    async with serving(tmp_path, overrides=PUBLIC) as stage:
+        for path in ("/leagues/spring/organiser", "/leagues/spring/organiser/grades"):
+            person = await stage.visitor.get(path, accept="text/html,*/*;q=0.8")
+            program = await stage.visitor.get(path, accept="*/*")
+            assert (person.status, program.status) == (403, 403)
+            assert person.headers["content-type"].startswith("text/html")
+            assert person.headers["cache-control"] == "no-store"
+            assert "league admin invite NAME" in person.text
+            assert "/static/base.css" in person.text
+            assert program.text.startswith("Sign in with a link of your own")
+
+
 async def test_a_key_of_one_league_is_none_in_another_and_the_house_referee_needs_none(tmp_path: Path) -> None:
     make_home(tmp_path)
     for league in ("spring", "autumn"):

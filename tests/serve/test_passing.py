@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from agent_league.serve import league_calls
+from agent_league.serve import league_calls, passing
 from agent_league.serve.passed_call import PASSED_HEADER
 from agent_league.serve.passing import MAX_PASSED_BODY
 from tests.conftest import BOUND
@@ -38,6 +38,7 @@ class EchoLeague:
         self.carried_out = 0
         self.may_go_on = asyncio.Event()
         self.has_begun = asyncio.Event()
+        self.is_asked = asyncio.Event()
         self.was_left = asyncio.Event()
         self.app = Starlette(
             routes=[
@@ -46,6 +47,8 @@ class EchoLeague:
                 Route("/events", self.stream, methods=["GET"]),
                 Route("/large", self.send_large, methods=["GET"]),
                 Route("/slow", self.wait, methods=["POST"]),
+                Route("/dial/next", self.wait, methods=["POST"]),
+                Route("/patient", self.answer_later, methods=["POST"]),
                 WebSocketRoute("/dial", self.talk),
             ]
         )
@@ -89,6 +92,12 @@ class EchoLeague:
             pass
         self.was_left.set()
         return Response("nobody reads this")
+
+    async def answer_later(self, _: Request) -> Response:
+        self.carried_out += 1
+        self.is_asked.set()
+        await self.may_go_on.wait()
+        return Response("done")
 
     async def talk(self, socket: WebSocket) -> None:
         await socket.accept()
@@ -262,6 +271,46 @@ async def test_what_is_under_way_at_a_server_that_hangs_ends_once_it_is_no_longe
             async with await asked as answer:
                 assert answer.status == 502
         assert league.carried_out == 1
+
+
+async def test_a_server_that_stops_waits_for_answers_and_refuses_what_may_be_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passing, "DRAIN_SECONDS", BOUND)
+    league = EchoLeague()
+    async with asyncio.timeout(BOUND), two_servers(tmp_path, league.app) as stage:
+        root = stage.entry.root
+        waiting = asyncio.create_task(stage.session.post(f"{root}/dial/next", json={}))
+        asked = asyncio.create_task(stage.session.post(f"{root}/patient", json=MOVE))
+        async with stage.session.get(f"{root}/events") as stream:
+            await stream.content.readline()
+            await league.has_begun.wait()
+            await league.is_asked.wait()
+            closing = asyncio.create_task(stage.entry.passer.close())
+            async with await waiting as answer:
+                assert (answer.status, "try again in a moment" in await answer.text()) == (503, True)
+            await stream.read()
+        async with stage.session.post(f"{root}/mcp", json=MOVE) as answer:
+            assert (await answer.json())["result"]["retryable"] is True, "it wasn't passed on any more"
+        assert not closing.done()
+        league.may_go_on.set()
+        async with await asked as answer:
+            assert (answer.status, await answer.text()) == (200, "done")
+        await closing
+        assert league.carried_out == 2
+
+
+async def test_a_call_that_no_answer_comes_to_doesnt_keep_a_server_from_stopping(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passing, "DRAIN_SECONDS", 0.01)
+    league = EchoLeague()
+    async with asyncio.timeout(BOUND), two_servers(tmp_path, league.app) as stage:
+        asked = asyncio.create_task(stage.session.post(f"{stage.entry.root}/patient", json=MOVE))
+        await league.is_asked.wait()
+        await stage.entry.passer.close()
+        async with await asked as answer:
+            assert answer.status == 502, "nobody knows whether it was carried out"
 
 
 async def test_a_body_that_is_too_large_is_refused_before_it_is_passed(tmp_path: Path) -> None:

@@ -12,10 +12,12 @@ from typing import Any
 import aiohttp
 import pytest
 
+from agent_league.http.client import HttpCarrier
 from agent_league.serve import shared_leagues
 from agent_league.serve.passed_call import PASSED_HEADER
 from agent_league.storage.access import TeamRow, create_key, hash_key
 from tests.conftest import BOUND
+from tests.dial_out.test_long_poll import count_polls
 from tests.mcp.lone_league import HANDSHAKE
 from tests.serve.stage import ServerStage, players, serving, until, write_league
 from tests.serve.test_organisers import csrf_in, post_form, sign_in
@@ -144,3 +146,21 @@ async def test_limits_of_addresses_count_the_caller_through_whichever_server_it_
         ):
             statuses.append((await server.visitor.get(path, x_forwarded_for=caller)).status)
         assert statuses == [200, 200, 429, 429]
+
+
+async def test_an_agent_that_waits_for_a_call_at_a_server_that_stops_is_told_to_come_again_and_keeps_its_seat(
+    homes: list[Path], database: str
+) -> None:
+    carrier = HttpCarrier()
+    write_league(homes[0], "spring")
+    async with asyncio.timeout(BOUND), serving(homes[0], store=database) as owner:
+        async with serving(homes[1], store=database) as entry:
+            dial, seats = f"{entry.root}/leagues/spring/dial", owner.manager("spring").seats
+            opened = json.loads((await carrier.exchange(f"{dial}/open", b"{}", BOUND, None))[1])
+            waiting = asyncio.create_task(carrier.exchange(f"{dial}/next", b"{}", BOUND, opened["secret"]))
+            await until(lambda: count_polls(seats, opened) == 1)
+        status, body = await waiting
+        assert (status, "try again in a moment" in body.decode()) == (503, True)
+        again = await carrier.exchange(f"{owner.root}/leagues/spring/dial/open", b"{}", BOUND, opened["secret"])
+        assert json.loads(again[1])["seat"] == opened["seat"]
+    await carrier.close()

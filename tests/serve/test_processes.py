@@ -92,7 +92,7 @@ def test_all_commands_find_a_served_league(home: Path, tmp_path: Path) -> None:
             own = Running([sys.executable, program], cwd=tmp_path)
             stage.callback(own.close)
             own.prints("Registered as")
-        assert "has started" in league("start", "--league-id", "spring", "--home", home, cwd=tmp_path).stderr
+        assert "has started" in league("admin", "start", "--league-id", "spring", "--home", home, cwd=tmp_path).stderr
         wait_until(lambda: is_over(home, "spring"), "the end of the league")
         shown = league("show", "standings", "--league-id", "spring", "--home", home, cwd=tmp_path)
         assert "Spring League" in shown.stdout

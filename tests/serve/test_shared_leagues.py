@@ -3,26 +3,28 @@
 import asyncio
 import json
 import shutil
-import subprocess
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import make_url
 
+from agent_league import __version__
 from agent_league.cli.serve import lock_home
 from agent_league.errors import UserError
 from agent_league.serve import ownership, shared_leagues
 from agent_league.serve.league_files import NewLeague, list_league_files, request_new_season
 from agent_league.serve.ownership import check_internal_addresses
+from agent_league.serve.passed_call import PASSING_PROTOCOL
 from agent_league.storage.directory import ServerDirectory, ServerRow
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.sql import SqlStore
 from tests.cli.command import league
 from tests.conftest import BOUND, free_ports
 from tests.serve.stage import ServerStage, players, serving, until, write_league
-from tests.storage.postgres import PostgresServer, programs
+from tests.storage.conftest import Place
+from tests.storage.postgres import PostgresServer
+from tests.storage.test_directory import Stage, make_older_database
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +43,7 @@ def homes(home: Path) -> list[Path]:
 
 @asynccontextmanager
 async def servers(
-    homes: list[Path], store: str, ports: Sequence[int | None] = (None, None, None)
+    homes: list[Path], store: str | None, ports: Sequence[int | None] = (None, None, None)
 ) -> AsyncIterator[list[ServerStage]]:
     """Servers of these homes that share a store, each ready before the next is started."""
     async with AsyncExitStack() as stack:
@@ -68,8 +70,9 @@ async def test_new_leagues_are_spread_and_known_to_every_server(homes: list[Path
         shown = json.loads(told.stdout)
         assert [len(server["leagues"]) for server in shown["servers"]] == [3, 3]
         assert {league_id for server in shown["servers"] for league_id in server["leagues"]} == everything
+        assert [server["version"] for server in shown["servers"]] == [__version__, __version__]
         drawn = await asyncio.to_thread(league, "servers", "--store", database)
-        assert "lease ends in" in drawn.stdout
+        assert all(part in drawn.stdout for part in ("lease ends in", __version__))
         health = json.loads((await one.visitor.get("/health")).text)
         assert (health["status"], health["leagues"], health["servers"]) == ("ok", 3, 2)
         metrics = (await one.visitor.get("/metrics")).text
@@ -131,8 +134,8 @@ async def test_a_league_goes_on_at_another_server_after_a_clean_stop(homes: list
         state = second.manager("spring").state
         assert len(state.results) == 15
         assert {result.outcome for result in state.results.values()} <= {"WIN", "DRAW"}
-        files = {path.name for path in DataPaths(homes[1]).matches_folder("spring").glob("*.json")}
-        assert len(files) == 15, "those of matches that the first server played came with the league"
+        folder = DataPaths(homes[1]).matches_folder("spring")
+        await until(lambda: len([*folder.glob("*.json")]) == 15)  # those of the first server came with the league
         assert [member.agent_id for member in state.roster if member.role == "referee"] == ["REF01"]
 
 
@@ -229,6 +232,21 @@ async def test_a_server_that_couldnt_be_reached_is_waited_for_until_it_is_gone(
         assert "league_2025_even_odd" in stage.server.leagues
 
 
+async def test_a_server_of_an_older_version_is_waited_for_until_it_is_gone_and_then_the_schema_is_changed(
+    homes: list[Path], database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A killed server of another version doesn't keep the next one from starting; one that runs does."""
+    place = Place(database)
+    make_older_database(Stage(place), monkeypatch, 1.5)
+    async with asyncio.timeout(BOUND), serving(homes[0], store=database) as stage:
+        assert "league_2025_even_odd" in stage.server.leagues
+        place.execute(f"UPDATE servers SET protocol = {PASSING_PROTOCOL + 1}")
+        with pytest.raises(UserError, match="which passes calls in another way"):
+            async with serving(homes[1], overrides={"network.lease_sec": 1.0}, store=database):
+                pass
+    place.close()
+
+
 def test_league_servers_needs_a_postgresql(tmp_path: Path, database: str) -> None:
     for words in ([], ["--store", f"sqlite:///{tmp_path / 'league.db'}"]):
         refused = league("servers", *words, cwd=tmp_path)
@@ -282,38 +300,49 @@ async def test_a_database_that_is_restarted_under_two_servers_costs_nobody_a_poi
         read.close()
 
 
-async def test_servers_go_on_with_what_was_restored_from_a_dump_of_their_database(
-    homes: list[Path], database: str, postgres: PostgresServer, tmp_path: Path
+@pytest.mark.parametrize("servers_then", [1, 2])
+async def test_servers_go_on_with_what_was_restored_from_a_backup_of_one_of_them(
+    homes: list[Path], database: str, empty_database: str, tmp_path: Path, servers_then: int
 ) -> None:
-    dump, names = tmp_path / "league.dump", [f"player {number}" for number in range(4)]
-    tools, ports = programs(), free_ports(5)
+    """Two with a database of their own, each with a new folder, or one for all on SQLite."""
+    backups, restored, names = tmp_path / "backups", tmp_path / "NEW", [f"player {number}" for number in range(4)]
+    ports, store = free_ports(5), empty_database if servers_then > 1 else None
     manager = f"http://localhost:{ports + 4}/leagues/spring/mcp"
-    assert tools is not None
     write_league(homes[0], "spring", game_type="tic_tac_toe", participants={"start_with": 4})
-
-    def run_tool(name: str, *words: str) -> None:
-        address = make_url(database).set(drivername="postgresql").render_as_string(hide_password=False)
-        subprocess.run([tools / name, *words, "--dbname", address], check=True, capture_output=True)
-
     async with asyncio.timeout(2 * BOUND):
-        async with servers(homes[:2], database, [ports + 4, None]) as (one, other):
-            owner = one if "spring" in one.server.leagues else other
+        async with servers(homes[:2], database, [ports + 4, None]) as stages:
+            owner, other = sorted(stages, key=lambda stage: "spring" not in stage.server.leagues)
             async with players(homes[0], manager, names, first_port=ports):
                 await until(lambda: len(owner.manager("spring").state.results) >= 2)
                 await owner.manager("spring").wait_until_saved()
-                await asyncio.to_thread(run_tool, "pg_dump", "--format=custom", f"--file={dump}")
-        await asyncio.to_thread(run_tool, "pg_restore", "--clean", "--if-exists", str(dump))
-        fresh = [homes[2], tmp_path / "FRESH"]
-        shutil.copytree(homes[2], fresh[1])
-        async with servers(fresh, database, [ports + 4, None]) as stages:
+                words = ("backup", backups, "--home", other.server.settings.home, "--store", database)
+                made = await asyncio.to_thread(league, *words)
+                assert made.returncode == 0, made.stderr
+        restore = ("restore", *backups.iterdir(), "--home", restored, *(("--store", store) if store else ()))
+        done = await asyncio.to_thread(league, *restore)
+        assert done.returncode == 0, done.stderr
+        assert (restored / "data" / "league.db").exists() == (store is None)
+        async with (
+            players(homes[0], manager, names, first_port=ports),
+            servers([restored, homes[2]][:servers_then], store, [ports + 4, None]) as stages,
+        ):
             await until(lambda: any("spring" in stage.server.leagues for stage in stages))
             owner = next(stage for stage in stages if "spring" in stage.server.leagues)
             await until(lambda: owner.server.leagues["spring"].manager is not None)
             state = owner.manager("spring").state
             assert len(state.results) >= 2
-            async with players(homes[0], manager, names, first_port=ports):
-                await owner.wait_for_end("spring")
+            await owner.wait_for_end("spring")
             assert len(state.results) == 6
             assert {result.outcome for result in state.results.values()} <= {"WIN", "DRAW"}
             files = DataPaths(owner.server.settings.home).matches_folder("spring")
-            assert len([*files.glob("*.json")]) == 6, "match files are in the database as well"
+            await until(lambda: len([*files.glob("*.json")]) == 6)  # match files are in the database as well
+
+
+async def test_a_backup_is_restored_into_no_database_that_is_used(home: Path, database: str, tmp_path: Path) -> None:
+    async with asyncio.timeout(BOUND), serving(home, store=database):
+        made = await asyncio.to_thread(league, "backup", tmp_path / "backups", "--home", home, "--store", database)
+        assert made.returncode == 0, made.stderr
+        (file,) = (tmp_path / "backups").iterdir()
+        restored = await asyncio.to_thread(league, "restore", file, "--home", tmp_path / "NEW", "--store", database)
+    assert (restored.returncode, "isn't empty" in restored.stderr) == (2, True)
+    assert not (tmp_path / "NEW").exists()

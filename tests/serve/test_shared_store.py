@@ -1,13 +1,18 @@
 """The store that all leagues of a server share: one commit for many, and nobody's failure is another's."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent_league.serve.league_home import prepare_league_home
 from agent_league.serve.shared_store import SharedStore
 from agent_league.storage.base import ManagerReplaced, MatchRow, StoreFailed
+from agent_league.storage.match_files import find_match_files, keep_match_files
+from agent_league.storage.match_segments import MatchSegment
+from agent_league.storage.repositories import MatchRepository
 from agent_league.storage.sql import SqlStore
 from tests.conftest import BOUND
 
@@ -78,3 +83,23 @@ async def test_rows_that_come_after_the_end_fail_for_whoever_waits_for_them(addr
     async with asyncio.timeout(BOUND):
         with pytest.raises(StoreFailed, match="nothing is written any more"):
             await store.offload(store.write_rows, season_id, [match("R1M1")])
+
+
+async def test_a_match_that_was_played_again_elsewhere_keeps_its_file_when_the_league_comes_back(
+    address: str, tmp_path: Path
+) -> None:
+    """The server was killed when its referee had written a file and before the result was committed."""
+    store, files = SharedStore(address, home=tmp_path), MatchRepository("L1", tmp_path)
+    season_id = store.create_season("L1", "2026-01-01T00:00:00Z", "key", {}).season_id
+    segment = MatchSegment(files.paths.matches_folder("L1"), "REF01")
+    for match_id in ("R1M1", "R1M2"):
+        segment.add_match(match_id, "REF01", b'{"attempt": 1}')
+    segment.close()
+    with store.write_transaction() as connection:
+        keep_match_files(connection, season_id, {"R1M1": b'{"attempt": 2}'})
+    await prepare_league_home(store, tmp_path, "L1", await store.offload(store.read_season, "L1"))
+    assert files.load("R1M1") == {"attempt": 2}
+    rows = [replace(match(match_id), referee_id="REF01", result={}) for match_id in ("R1M1", "R1M2")]
+    kept = find_match_files(tmp_path, "L1", rows)
+    assert kept == {"R1M1": b'{"attempt": 2}', "R1M2": b'{"attempt": 1}'}, "its referee may still report the second"
+    store.shut_down()

@@ -58,9 +58,14 @@ class CheckQuestion:
 PARITY_QUESTION = CheckQuestion()
 
 
-def choose_question(games: Sequence[str]) -> CheckQuestion:
-    """Choose the question for a player that names these games: Even/Odd if it plays that or names none."""
-    if not games or supports_game(games, EVEN_ODD):
+def choose_question(games: Sequence[str], asked: str | None = None) -> CheckQuestion:
+    """Choose the question for a player that names these games: Even/Odd if it plays that or names none.
+
+    `asked` is the game to judge it in, whatever it names.
+    """
+    if asked is not None and asked != EVEN_ODD:
+        games = [asked]
+    elif asked or not games or supports_game(games, EVEN_ODD):
         return PARITY_QUESTION
     problems: list[str] = []
     for name in games:
@@ -227,7 +232,7 @@ class PlayerSubject(TrialPlayer):
     async def open(self) -> None:
         await super().open()
         heard = await self.manager.wait_for_registration(self.probe.url, 0) if self.manager else None
-        self.question = choose_question(list_named_games(heard))
+        self.question = choose_question(list_named_games(heard), self.options.game)
 
     async def post(
         self, body: bytes, method: str = "", message: Mapping[str, Any] | None = None, **more: Any
@@ -338,14 +343,14 @@ class PlayerSubject(TrialPlayer):
             error_code="E001",
             error_name="TIMEOUT_ERROR",
             error_description="TIMEOUT_ERROR",
-            message="no answer within 30 s",
+            message="nothing is wrong: this is the GAME_ERROR of a check",
             affected_player=self.agent_id,
             player_id=self.agent_id,
             action_required=self.reply_types[self.question.method],
             game_state="COLLECTING_CHOICES",
             retryable=True,
             retry_info={**retry, "next_retry_at": format_utc_after(SystemClock().now(), 2)},
-            consequence="Technical loss if no valid answer comes after retries",
+            consequence="Nothing follows from it",
             **retry,
         )
 

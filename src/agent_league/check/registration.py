@@ -5,7 +5,15 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from agent_league.check.fields import MessageRows, judge_timestamp, judge_type, judge_value, make_field_names_hint
+from agent_league.check.fields import (
+    MISSING,
+    MessageRows,
+    get_field,
+    judge_timestamp,
+    judge_type,
+    judge_value,
+    make_field_names_hint,
+)
 from agent_league.check.http_probe import format_redacted, quote_redacted
 from agent_league.check.listener import IncomingCall
 from agent_league.check.notices import UNTRUSTED_CODES, make_join_hint
@@ -26,8 +34,10 @@ from agent_league.check.subject import Subject
 from agent_league.check.transport_steps import send_valid_call
 from agent_league.errors import ErrorCode
 from agent_league.model.agents import supports_game
+from agent_league.model.looks import COLOR_EXPECTED, SIGN_EXPECTED, read_look
 from agent_league.protocol.tolerance import MessageFrame, normalise
 from agent_league.protocol.v1.envelope import UUID_PATTERN
+from agent_league.protocol.v2.registration import LOOK_FIELDS
 from agent_league.protocol.version import PROTOCOL_V1
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -80,6 +90,8 @@ def build_registration_steps(role: str) -> list[CheckStep[Subject]]:
             lambda subject, found: _judge_endpoint(subject, found, meta),
         ),
     ]
+    if role == "player":
+        steps.append(_build_look_step(rows))
     if role == "referee":
         hint = f"Say in '{meta}.max_concurrent_matches' how many matches you can run at once, as a number."
         steps.append(
@@ -116,7 +128,26 @@ def build_v1_registration_steps() -> list[CheckStep[Subject]]:
     return [
         CheckStep("registers with the manager", f"a {kind}", started, judge_registering),
         *map(field, judges),
+        _build_look_step(rows),
     ]
+
+
+def _build_look_step(rows: MessageRows[Subject]) -> CheckStep[Subject]:
+    return rows.row(
+        "player_meta.color and avatar",
+        f"nothing, or as 'color' {COLOR_EXPECTED}, and as 'avatar' {SIGN_EXPECTED}",
+        "Leave 'color' and 'avatar' out of 'player_meta', or mend them: a league leaves out what it can't show.",
+        lambda _, found: _judge_look(found),
+    )
+
+
+def _judge_look(request: Mapping[str, Any]) -> StepFinding:
+    told = {name: get_field(request, f"player_meta.{name}") for name in LOOK_FIELDS}
+    told = {name: value for name, value in told.items() if value not in (MISSING, None, "")}
+    noted = read_look(told.get("color"), told.get("avatar"))[1]
+    if noted:
+        return warned("; ".join(noted))
+    return passed(", ".join(f"'{name}' {quote_redacted(value)}" for name, value in told.items()))
 
 
 def _judge_uuid(message: Mapping[str, Any], name: str) -> StepFinding:

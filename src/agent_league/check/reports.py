@@ -12,6 +12,8 @@ from xml.etree import ElementTree as ET
 
 from agent_league.check.steps import CheckReport, StepOutcome, StepVerdict
 from agent_league.text import to_printable
+from agent_league.web.rendering import mark_code
+from agent_league.web.report_style import load_report_style, make_report_loader
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -202,16 +204,11 @@ def to_html(reports: Sequence[CheckReport]) -> str:
     )
 
 
-def render_page(title: str, style: str, body: str) -> str:
-    """Render a self-contained HTML page, which loads nothing and runs no scripts. Only `title` is escaped here."""
-    return _load_template("page.html").render(title=title, style=style, body=body)
-
-
 def _load_template(name: str) -> "Template":
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - not needed until a page is written
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - not needed until a page is written
 
     made = Environment(
-        loader=PackageLoader("agent_league.check"),
+        loader=make_report_loader("agent_league.check"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=lambda value: _replace_invalid_xml(value) if type(value) is str else value,
@@ -219,7 +216,12 @@ def _load_template(name: str) -> "Template":
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"conclusion": format_conclusion, "details": _list_details}
+    made.globals["report_style"] = load_report_style()
+    made.filters |= {
+        "conclusion": format_conclusion,
+        "details": _list_details,
+        "coded": lambda value: mark_code(_replace_invalid_xml(value)),
+    }
     return made.get_template(name)
 
 

@@ -65,6 +65,8 @@ class CheckOptions:
     silent_match_seconds: float = 60.0
     """How long a match may take in which a player never answers: three attempts of 5 s, and the waits between them."""
     admin_token: str | None = None
+    game: str | None = None
+    """The game in which a player is judged; None: Even/Odd, or the first that it names."""
     timeouts: TimeoutConfig = field(default_factory=TimeoutConfig)
 
     def get_limit(self, method: str, setting: str | None = None) -> float:

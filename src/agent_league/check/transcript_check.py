@@ -27,6 +27,7 @@ from agent_league.protocol.checks import (
 from agent_league.protocol.tolerance import find_candidates
 from agent_league.protocol.v1.checks import check_v1_envelope
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.storage.match_segments import list_match_paths, read_match_bytes
 from agent_league.text import REDACTED, SECRET_FIELDS, to_printable
 
 DIRECTIONS = {"sent": "sent", "received": "received", "failed": "received"}
@@ -176,12 +177,13 @@ def _list_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     folder = path / "data" / "matches" if is_home(path) else path
-    return sorted(file for file in folder.rglob("[!.]*") if file.suffix in (".json", ".jsonl") and file.is_file())
+    files = {file for file in folder.rglob("[!.]*") if file.suffix in (".json", ".jsonl") and file.is_file()}
+    return sorted(files.union(list_match_paths(folder)))
 
 
 def _judge_file(path: Path, report: TranscriptReport) -> None:
     try:
-        entries, place = _read_entries(path.read_bytes())
+        entries, place = _read_entries(read_match_bytes(path))
     except OSError as error:
         report.unreadable[str(path)] = f"can't be read: {error.strerror}"
         return

@@ -1,4 +1,4 @@
-"""The organiser's commands to a running manager: `league start` and `league admin`."""
+"""The organiser's commands to a running manager: `league admin`."""
 
 import sys
 from enum import StrEnum
@@ -12,6 +12,7 @@ from agent_league.cli.options import (
     HomeOption,
     ManagerOption,
     StoreOption,
+    choose_stored_league,
     format_home_option,
     open_existing_home,
     resolve_manager,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 ConductedLeagueOption = Annotated[
     str | None,
-    typer.Option("--league-id", "--league", help="The league (default: the one that is being conducted here)."),
+    typer.Option("--league-id", help="The league (default: the one that runs, or the latest)."),
 ]
 ReasonOption = Annotated[str | None, typer.Option(help="Why; stands in the public audit log.", metavar="TEXT")]
 TokenFileOption = Annotated[Path | None, typer.Option(help="The file with the admin token.")]
@@ -39,6 +40,7 @@ TokenFileOption = Annotated[Path | None, typer.Option(help="The file with the ad
 class AdminAction(StrEnum):
     """The choices of `league admin`."""
 
+    START = "start"
     OPEN = "open"
     CLOSE = "close"
     PAUSE = "pause"
@@ -60,7 +62,10 @@ class AdminAction(StrEnum):
 
 ACTION_MESSAGES = {
     AdminAction.OPEN: ("OPEN_REGISTRATION", "Registration to {league} is open."),
-    AdminAction.CLOSE: ("CLOSE_REGISTRATION", "Registration to {league} is closed; `league start{home}` starts it."),
+    AdminAction.CLOSE: (
+        "CLOSE_REGISTRATION",
+        "Registration to {league} is closed; `league admin start{home}` starts it.",
+    ),
     AdminAction.PAUSE: ("PAUSE", "{league} is paused: matches in play end, no other begins."),
     AdminAction.RESUME: ("RESUME", "{league} goes on."),
     AdminAction.FREEZE: ("FREEZE_AGENTS", "No player is admitted to {league} or replaced any more."),
@@ -99,24 +104,11 @@ ORGANISER_ACTIONS = (AdminAction.INVITE, AdminAction.REVOKE)
 """Actions that need no manager: they write to the league's database."""
 
 
-def start(
-    manager: ManagerOption = None,
-    league_id: ConductedLeagueOption = None,
-    game: GameOption = None,
-    token_file: TokenFileOption = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Start without teams that are missing; don't ask.")] = False,
-    home: HomeOption = None,
-) -> None:
-    """Close registration and start the league now.
-
-    If teams of the roster have not signed up, or are not reachable yet, it names them and asks whether to start without
-    them; in scripts, --yes says so.
-    """
+def _start_league(home: Path, league_id: str, address: str, token_file: Path | None, *, yes: bool) -> None:
+    """Close registration and start the league; ask first if teams of the roster are missing."""
     from agent_league.launch.organiser_call import TeamsMissing
     from agent_league.protocol.v2 import StartLeague
 
-    home, loader = open_existing_home(home)
-    league_id, address = _resolve_league(home, loader, manager, league_id, game)
     try:
         _send_command(StartLeague, "start_league", address, league_id, token_file, home)
     except TeamsMissing as missing:
@@ -166,27 +158,36 @@ def admin(
             " list; empty for none.",
         ),
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="For start: leave out teams that are missing; don't ask.")
+    ] = False,
     manager: ManagerOption = None,
     league_id: ConductedLeagueOption = None,
     game: GameOption = None,
     token_file: TokenFileOption = None,
     url: Annotated[
-        str | None, typer.Option(metavar="URL", help="For invite: the address by which organisers reach the league.")
+        str | None,
+        typer.Option(
+            "--public-url", metavar="URL", help="For invite: the address by which organisers reach the league."
+        ),
     ] = None,
     store: StoreOption = None,
     home: HomeOption = None,
 ) -> None:
-    """Open or close registration, pause or resume, change times, suspend players, correct results, invite organisers.
+    """Start a league, open or close registration, pause or resume, change times, suspend players, correct results,
+    invite organisers.
 
-    A pause lets the matches in play end and no other begin, and outlasts a restart. A suspended player loses its
-    matches technically, those in play too, whatever it does and its referee reports, until it is reinstated.
+    `start` closes registration and starts now. If teams of the roster have not signed up, or are not reachable yet, it
+    names them and asks whether to start without them; in scripts, --yes says so. A pause lets the matches in play end
+    and no other begin, and outlasts a restart. A suspended player loses its matches technically, those in play too,
+    whatever it does and its referee reports, until it is reinstated.
     `rerun MATCH`, `void MATCH`, `award MATCH PLAYER|draw`, `withdraw PLAYER` and `admit PLAYER` correct what was played
     and who plays, after the end too, and need --reason, which everybody can read. If a bracket would have paired others
     with the corrected result, the command says which matches become void by it, and needs --void-followers.
     `times --set start="2026-10-26 18:00" --reason ...` changes the league's times from now on, as the organiser's page
     does; `times` alone prints them. `league show audit` lists what was carried out.
-    `invite NAME` prints a link by which an organiser signs in, to one league with --league; `revoke NAME` ends it and
-    what was signed in by it.
+    `invite NAME` prints a link by which an organiser signs in, to one league with --league-id; `revoke NAME` ends it
+    and what was signed in by it.
     """
     from agent_league.model.audit import NOTHING_CHANGED
     from agent_league.protocol.v2 import ManageLeague
@@ -201,6 +202,13 @@ def admin(
     _check_arguments(action, target, winner, reason)
     if void_followers and action not in MATCH_ACTIONS:
         raise UserError(f"league admin {action}: --void-followers is for {', '.join(MATCH_ACTIONS)}")
+    if action is AdminAction.START:
+        home, loader = open_existing_home(home)
+        league_id, address = _resolve_league(home, loader, manager, league_id, game)
+        _start_league(home, league_id, address, token_file, yes=yes)
+        return
+    if yes:
+        raise UserError(f"league admin {action}: --yes is for {AdminAction.START}")
     said, sentence = ACTION_MESSAGES[action]
     is_match = action in MATCH_ACTIONS
     named = {"match_id": target if is_match else None, "player_id": winner if is_match else target, "reason": reason}
@@ -342,7 +350,7 @@ def _change_organiser(
 def _resolve_league(
     home: Path, loader: "ConfigLoader", manager: str | None, league_id: str | None, game: str | None
 ) -> tuple[str, str]:
-    """Return league id and manager's endpoint: as typed, else those of the league that this folder's manager runs."""
+    """Return league id and manager's endpoint: as typed, else of the one that runs here, else the latest."""
     from agent_league.http.hosts import is_same_endpoint
     from agent_league.launch.league_start import find_running_leagues
     from agent_league.storage.paths import DataPaths
@@ -357,7 +365,9 @@ def _resolve_league(
     }
     if len(here) > 1:
         raise UserError(f"Several leagues are being conducted in {home}; choose with --league-id: {', '.join(here)}.")
-    found, endpoint = next(iter(here.items()), (asked or loader.load_league().league_id, None))
+    found, endpoint = next(iter(here.items()), (asked, None))
+    if found is None:
+        found = loader.load_league().league_id if manager else choose_stored_league(home, loader, None)
     return found, resolve_manager(manager, loader) if manager or endpoint is None else endpoint
 
 
@@ -375,5 +385,12 @@ def _send_command(
     from agent_league.launch.serving import run_async
     from agent_league.storage.paths import DataPaths
 
-    token_file = token_file or DataPaths(home).admin_token_file(league_id)
+    own_file = DataPaths(home).admin_token_file(league_id)
+    if token_file is None and not own_file.exists():
+        raise UserError(
+            f"No manager conducts {league_id} in {home} yet: `league serve` or `league manager` starts one, and writes "
+            f"the admin token {own_file.name} that this command needs. Is it another folder's (--home), or another "
+            "league (--league-id or --game)?"
+        )
+    token_file = token_file or own_file
     return run_async(call_as_organiser(message, method, manager, league_id, token_file, **fields))

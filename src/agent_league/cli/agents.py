@@ -1,5 +1,6 @@
 """Commands that run one agent of a league: `league referee` and `league player`."""
 
+from collections.abc import Iterable
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +10,8 @@ import typer
 from agent_league.cli.options import (
     AgentHostOption,
     AllowOriginOption,
+    AvatarOption,
+    ColorOption,
     DialOutOption,
     ExitWhenDoneOption,
     FreePortOption,
@@ -27,6 +30,8 @@ from agent_league.cli.options import (
     add_strict_setting,
     check_agent_version,
     check_display_name,
+    check_look,
+    load_requested_game,
     name_options_in_errors,
     open_or_create_home,
     resolve_sign_up,
@@ -39,6 +44,7 @@ from agent_league.model.names import is_safe_name, list_known_names
 if TYPE_CHECKING:
     from agent_league.config import ConfigLoader
     from agent_league.launch.agent_plan import PlayerPlan, RefereePlan
+    from agent_league.launch.model_options import ModelOptions
 
 NameOption = Annotated[str | None, typer.Option(help="The name to show.")]
 A2A_OPTIONS = ("card", "secret_file", "allow_origin")
@@ -102,7 +108,7 @@ def referee(
         league_id=league_id,
         seed=seed,
         exit_when_done=exit_when_done,
-        key_file=_find_referee_key_file(home, loader, manager, league_id),
+        key_file=_find_referee_key_file(home, loader, manager, league_id, game),
         player_addresses={entry.player_id: entry.default_endpoint for entry in loader.load_agents().players},
     )
     _check_dial_out(public_url, dial_out=dial_out)
@@ -120,6 +126,8 @@ def player(
     dial_out: DialOutOption = False,
     name: NameOption = None,
     version: VersionOption = None,
+    color: ColorOption = None,
+    avatar: AvatarOption = None,
     player_id: Annotated[str | None, typer.Option(help="The id to ask for, such as P01.")] = None,
     strategy: Annotated[
         str | None, typer.Option(help="How it plays: a name or a Python file (default: defaults/player.json).")
@@ -162,8 +170,8 @@ def player(
     strict: StrictOption = False,
     settings: SettingsOption = None,
     exit_when_done: ExitWhenDoneOption = False,
-    stay: Annotated[
-        bool, typer.Option("--stay", help="After LEAGUE_COMPLETED, wait for the next league there and join it.")
+    rejoin: Annotated[
+        bool, typer.Option("--rejoin", help="After LEAGUE_COMPLETED, wait for the next league there and join it.")
     ] = False,
 ) -> None:
     """Run a Player. It waits for the manager where that isn't there yet.
@@ -171,13 +179,11 @@ def player(
     With a --port and neither --player-id nor --name it is the player that agents_config.json has at this port.
     """
     from agent_league.cli.invite_a2a import invite_a2a
-    from agent_league.games.registry import game_types
     from agent_league.http.hosts import choose_listen_host, own_endpoint
     from agent_league.launch.agent_plan import PlayerPlan
     from agent_league.launch.config_checks import select_strategies
     from agent_league.launch.model_options import ModelOptions
     from agent_league.launch.serving import find_free_port
-    from agent_league.model.result_words import join_names
     from agent_league.players.app import PlayerSettings
 
     given_options = _list_given_options(context)
@@ -208,6 +214,7 @@ def player(
     _check_agent_id("--player-id", player_id, "P01")
     check_display_name(name)
     check_agent_version(version)
+    check_look(color, avatar)
     home, loader = open_or_create_home(home, add_strict_setting(settings, strict=strict))
     system = loader.load_system()
     entry = loader.load_agents().find_player(player_id, None if name else port)
@@ -218,19 +225,10 @@ def player(
     defaults = options.apply(loader.load_player_defaults())
     known = entry or defaults
     chosen = select_strategies(loader, [strategy] if strategy else [], defaults)[0]
-    if (given := options.list_given()) and chosen.partition(":")[0] != "llm":
-        verb = "is" if len(given) == 1 else "are"
-        raise UserError(f"{join_names(given)} {verb} for --strategy llm, not for {chosen}")
-    if model and chosen != "llm":
-        raise UserError(f"--model {model} and --strategy {chosen} name two models; leave one of them out")
-    if stay and exit_when_done:
-        raise UserError("--stay and --exit-when-done are opposites; leave one of them out")
-    installed = (*game_types(), ANY_GAME)
-    for one in (one for one in game or () if one not in installed and ":" not in one):
-        print_remark(
-            f"No game {one!r} is installed here {list_known_names(one, installed)}; it plays by what the referee "
-            "offers."
-        )
+    _check_model_options(options, chosen)
+    if rejoin and exit_when_done:
+        raise UserError("--rejoin and --exit-when-done are opposites; leave one of them out")
+    _remark_missing_games(game or ())
     manager = resolve_sign_up(manager, key_file, loader)
     host = choose_listen_host(host, manager)
     port = port or find_free_port(host, system.network.default_player_port_range)
@@ -242,11 +240,13 @@ def player(
         wanted_id=player_id or f"player-{port}",
         display_name=name or (entry.display_name if entry else f"Agent {player_id or port}"),
         version=version or known.version,
+        color=color or (entry.color if entry else ""),
+        avatar=avatar or (entry.avatar if entry else ""),
         game_types=tuple(game) if game else known.game_types,
         league_id=league_id,
         seed=seed,
         exit_when_done=exit_when_done,
-        stay=stay,
+        stay=rejoin,
         protocol=f"league.{protocol}",
     )
     _check_dial_out(public_url, dial_out=dial_out)
@@ -268,6 +268,32 @@ def _refuse_options(names: set[str], where: str) -> None:
         raise UserError(f"{join_names(options)} {'is' if len(options) == 1 else 'are'} {where}")
 
 
+def _check_model_options(options: "ModelOptions", strategy: str) -> None:
+    """Raise UserError if options of a language model stand beside a strategy that isn't one, or is another."""
+    from agent_league.model.result_words import join_names
+
+    if (given := options.list_given()) and strategy.partition(":")[0] != "llm":
+        raise UserError(
+            f"{join_names(given)} {'is' if len(given) == 1 else 'are'} for --strategy llm, not for {strategy}"
+        )
+    if options.model and strategy != "llm":
+        raise UserError(f"--model {options.model} and --strategy {strategy} name two models; leave one of them out")
+
+
+def _remark_missing_games(games: Iterable[str]) -> None:
+    """Say of which games there are no rules here; a player plays them all the same."""
+    from agent_league.config.python_files import is_python_file
+    from agent_league.games.registry import game_types
+
+    installed = (*game_types(), ANY_GAME)
+    for one in games:
+        if is_python_file(one):
+            load_requested_game(None, one, {})
+        if one not in installed and ":" not in one:
+            known = list_known_names(one, installed)
+            print_remark(f"No game {one!r} is installed here {known}; it plays by what the referee offers.")
+
+
 def _check_dial_out(public_url: str | None, *, dial_out: bool) -> None:
     if dial_out and public_url:
         raise UserError("--dial-out needs no --public-url; leave one of them out")
@@ -283,14 +309,20 @@ def _serve_agent(seat: "RefereePlan | PlayerPlan") -> None:
     run_async(serve_until_interrupted([seat], listeners, lambda: print_waiting(seat.settings, dials_out=seat.dial_out)))
 
 
-def _find_referee_key_file(home: Path, loader: "ConfigLoader", manager: str, league_id: str | None) -> Path:
-    """Return where the manager of a league of this folder writes its referees' key, if strangers can reach it."""
+def _find_referee_key_file(
+    home: Path, loader: "ConfigLoader", manager: str, league_id: str | None, games: list[str] | None
+) -> Path:
+    """Return where the manager of a league of this folder writes its referees' key, if strangers can reach it.
+
+    A league that doesn't run yet, and isn't named, is that of the only game, or the default one.
+    """
     from agent_league.http.hosts import is_same_endpoint
     from agent_league.launch.league_start import find_running_leagues
     from agent_league.storage.paths import DataPaths
 
     here = (league for league, endpoint in find_running_leagues(home).items() if is_same_endpoint(endpoint, manager))
-    found = league_id or next(here, None) or loader.load_system().default_league_id
+    only_game = games[0] if games and len(games) == 1 and games[0] != ANY_GAME else None
+    found = league_id or next(here, None) or loader.load_league(None, only_game).league_id
     return DataPaths(home).referee_key_file(found)
 
 

@@ -26,7 +26,8 @@ def assess(
         Path | None, typer.Option(help="Keep the files of each league in a folder below DIR.", metavar="DIR")
     ] = None,
     limit: Annotated[
-        float, typer.Option(min=1, max=86400, help="Seconds that one assessment may take.", metavar="SECONDS")
+        float,
+        typer.Option("--time-limit", min=1, max=86400, help="Seconds that one assessment may take.", metavar="SECONDS"),
     ] = 3600,
     settings: SettingsOption = None,
 ) -> None:
@@ -41,6 +42,7 @@ def assess(
 
     with require_a2a_sdk():
         from agent_league.a2a.assessment_server import build_assessor_card, make_assessment_app
+        from agent_league.a2a.sdk_log import redirect_sdk_log
         from agent_league.lab.assessment import Assessor, parse_request
 
     from agent_league.http.hosts import WILDCARD_HOSTS, parse_typed_address
@@ -49,11 +51,16 @@ def assess(
     from agent_league.launch.play_function import interrupt_event
     from agent_league.version import __version__
 
-    if card_url is not None and parse_typed_address(card_url) is None:
-        raise UserError(f"--card-url {card_url!r} is no address; expected one such as http://localhost:{port}/")
+    if card_url is not None:
+        parts = parse_typed_address(card_url)
+        if parts is None or "@" in parts.netloc or parts.query or parts.fragment:
+            raise UserError(f"--card-url {card_url!r} is no address; expected one such as http://localhost:{port}/")
+        card_url = parts.geturl()
     overrides = parse_overrides(settings or [])
     assessor = Assessor(overrides, limit)
     system = assessor.load_system()
+    if out is not None:
+        assessor.check_folder(out)
     name = system.network.base_host if host in (*WILDCARD_HOSTS, "127.0.0.1") else host
     url = card_url or f"http://{f'[{name}]' if ':' in name else name}:{port}/"
     hosts = [host, urlsplit(url).hostname or ""]
@@ -67,11 +74,12 @@ def assess(
         app = make_assessment_app(build_assessor_card(url, __version__), parse_request, play, check)
         server = HttpServer(app, host, port, "the assessor", "Choose another with --port.")
         stop = interrupt_event()
-        await server.start()
-        print_remark(f"Assesses A2A agents at {url}; Ctrl-C ends it.")
-        try:
-            await stop.wait()
-        finally:
-            await server.stop()
+        with redirect_sdk_log(print_remark):
+            await server.start()
+            print_remark(f"Assesses A2A agents at {url}; Ctrl-C ends it.")
+            try:
+                await stop.wait()
+            finally:
+                await server.stop()
 
     run_async(serve())

@@ -19,16 +19,13 @@ def backup(
 ) -> None:
     """Write a backup of a SHARED folder, while leagues are played or not: configuration, data and database.
 
-    The file holds keys of the leagues, and only its owner can read it. Logs are left out. Of a database on PostgreSQL
-    the backup is pg_dump's.
+    The file holds keys of the leagues, and only its owner can read it. Logs are left out. Of servers that share a
+    PostgreSQL, one makes the backup for all.
     """
     from agent_league.launch.backup import delete_old_backups, write_backup
-    from agent_league.storage.sql import SqlStore, resolve_store_address
 
     home, _ = open_existing_home(home)
     print_remark(f"wrote {write_backup(home, folder, store)}")
-    if SqlStore(resolve_store_address(home, store)).is_on_server:
-        print_remark("It has no database: that one is in PostgreSQL, of which `pg_dump` makes the backup.")
     for path in delete_old_backups(folder, keep) if keep else ():
         print_remark(f"deleted {path}")
 
@@ -36,9 +33,18 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `league backup` wrote.")],
     home: Annotated[Path, typer.Option("--home", metavar="DIR", help="The SHARED folder to write: new, or empty.")],
+    store: Annotated[
+        str | None,
+        typer.Option(
+            envvar="LEAGUE_STORE",
+            help="The database to write, which must be empty (default: SQLite in the SHARED folder's data).",
+            metavar="URL",
+        ),
+    ] = None,
 ) -> None:
     """Write the SHARED folder that a backup holds. Its leagues go on from there with `league serve`."""
     from agent_league.launch.backup import restore_backup
 
-    restore_backup(file, home)
-    print_remark(f"wrote {home}; `league serve --home {home}` goes on with its leagues.")
+    restore_backup(file, home, store)
+    database = " and the database" if store else ""
+    print_remark(f"wrote {home}{database}; `league serve --home {home}` goes on with its leagues.")

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_league.cli.options import AllowOriginOption, CallTimeoutOption, JsonOption, SecretFileOption
-from agent_league.cli.terminal import print_json, write_to_stdout
+from agent_league.cli.options import (
+    AllowOriginOption,
+    CallTimeoutOption,
+    JsonOption,
+    SecretFileOption,
+    interrupt_on_sigterm,
+    load_requested_game,
+)
+from agent_league.cli.terminal import print_json, print_remark, write_to_stdout
 from agent_league.errors import UserError
 from agent_league.text import to_printable
 
@@ -18,6 +25,13 @@ if TYPE_CHECKING:
 
     from agent_league.check.steps import CheckReport, StepOutcome
     from agent_league.check.subject import CheckOptions
+
+
+STARTED_URL = "http://localhost:8101/mcp"
+STARTING_SECONDS = 20.0
+"""Least time for an agent that is started to appear and to register."""
+MANAGER_PORTS = (8000, 8099)
+"""Where the checker plays the manager of an agent that it starts: the first that is free."""
 
 
 class CheckedRole(StrEnum):
@@ -31,6 +45,18 @@ class CheckedRole(StrEnum):
 def check(
     url: Annotated[
         str | None, typer.Argument(metavar="URL", help="The agent, such as http://localhost:8101/mcp.")
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help='Start the agent, check it and stop it, such as --start "python player.py"; the address is then '
+            "http://localhost:8101/mcp, or where it listens, unless another is named.",
+        ),
+    ] = None,
+    game: Annotated[
+        str | None,
+        typer.Option(metavar="GAME", help="Judge a player in this game (default: Even/Odd, or the first it names)."),
     ] = None,
     role: Annotated[CheckedRole | None, typer.Option(help="What the agent is (default: found out).")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Tolerate nothing: a warning is a failure.")] = False,
@@ -62,13 +88,17 @@ def check(
     Each step says what was sent, what was expected and what came; where something is wrong, how to mend it. A manager's
     league is used up by the check. Exit code 0: all passed. 1: something failed. 2: nothing could be checked.
     """
-    if sum((url is not None, itself, record is not None)) != 1:
-        raise UserError("expected one thing to check: the address of an agent, --self or --record PATH")
+    is_named = url is not None
+    url = _choose_address(url, start, game, is_other=itself or record is not None)
     if record is not None:
         _reject_options_with_record({"--html": html, "--junit": junit, "--strict": strict})
         if not record.strip():
             raise UserError("--record: expected the path of a file or a folder, came an empty one")
         raise typer.Exit(_check_record(Path(record), as_json=json))
+    if a2a and (role not in (None, CheckedRole.PLAYER) or url is None):
+        raise UserError(
+            f"--a2a: an A2A agent is a player, with an address; not with {f'--role {role}' if url else '--self'}"
+        )
     for path in filter(None, (junit, html)):
         _check_writable(path)
     from agent_league.check.check import ROLES_BY_NAME, check_agent
@@ -78,25 +108,75 @@ def check(
     from agent_league.launch.serving import run_async
 
     terminal = TerminalReport(in_full=verbose)
-    options = CheckOptions(timeout=timeout, wait_seconds=wait, admin_token=_read_admin_token(admin_token_file))
+    wait = max(wait, STARTING_SECONDS) if start else wait
+    token = _read_admin_token(admin_token_file)
+    options = CheckOptions(timeout=timeout, wait_seconds=wait, admin_token=token, game=game)
 
     def watch(outcome: "StepOutcome") -> None:
         if not json:
             _print_lines(terminal.format_outcome(outcome))
 
-    if url is None:
+    if start is not None and url is not None:
+        how: dict[str, Any] = {"role": ROLES_BY_NAME[role] if role else None, "options": options, "strict": strict}
+        reports = [_check_started_agent(start, url, manager_port, how, watch, is_named=is_named)]
+    elif url is None:
         reports = run_async(check_own_agents(options, strict=strict, on_outcome=watch))
     elif a2a or (role is None and run_async(_is_a2a_agent(url))):
         reports = [run_async(_check_a2a_agent(url, options, secret_file, allow_origin, strict=strict, watch=watch))]
     else:
         known = ROLES_BY_NAME[role] if role else None
-        how: dict[str, Any] = {"role": known, "options": options, "manager_port": manager_port, "strict": strict}
+        how = {"role": known, "options": options, "manager_port": manager_port, "strict": strict}
         reports = [run_async(check_agent(url, **how, on_outcome=watch))]
     if not json:
         _print_lines(terminal.flush_skipped())
     _write_reports(reports, as_json=json, junit=junit, html=html)
     if code := max(report.exit_code for report in reports):
         raise typer.Exit(code)
+
+
+def _choose_address(url: str | None, start: str | None, game: str | None, *, is_other: bool) -> str | None:
+    """Return the address of the agent to check, None if it `is_other`; raises UserError unless one thing is named."""
+    if game is not None:
+        load_requested_game(None, game, {})
+    if start is not None and is_other:
+        raise UserError("--start: starts an agent to check; leave out --self and --record")
+    url = url or (STARTED_URL if start is not None else None)
+    if (url is not None) is is_other:
+        raise UserError(
+            'expected one thing to check: the address of an agent, --start "COMMAND", --self or --record PATH'
+        )
+    return url
+
+
+def _check_started_agent(
+    command: str,
+    url: str,
+    manager_port: int | None,
+    how: "Mapping[str, Any]",
+    watch: "Callable[[StepOutcome], None]",
+    *,
+    is_named: bool,
+) -> "CheckReport":
+    """Start an agent, check it, and stop it with all that it started, whatever happens.
+
+    Unless the user has named an address (`is_named`), it is checked at the port at which it listens.
+    """
+    from agent_league.check.check import check_agent
+    from agent_league.check.started_agent import is_listening, start_agent
+    from agent_league.http.hosts import LOOPBACK
+    from agent_league.launch.serving import find_free_port, run_async
+
+    if is_listening(url):
+        raise UserError(
+            f"--start: something listens at {url} already, so `{command}` can't; stop that, or name another address"
+        )
+    port = manager_port or find_free_port(LOOPBACK, MANAGER_PORTS)
+    with interrupt_on_sigterm(), start_agent(command, port) as agent:
+        url = agent.wait_until_listening(url, STARTING_SECONDS, is_named=is_named)
+        report = run_async(check_agent(url, **how, manager_port=port, on_outcome=watch))
+        for line in agent.describe_output().splitlines():
+            print_remark(line)
+        return report
 
 
 async def _is_a2a_agent(url: str) -> bool:

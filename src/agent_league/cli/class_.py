@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_league.cli.league_address import check_league_path, find_league_address
-from agent_league.cli.options import HomeOption, LeagueIdOption, StoreOption, open_or_create_home
+from agent_league.cli.options import (
+    HomeOption,
+    StoredLeagueOption,
+    StoreOption,
+    choose_stored_league,
+    open_or_create_home,
+)
 from agent_league.cli.terminal import format_options, make_stdout_console, print_remark, print_table, write_to_stdout
 from agent_league.errors import UserError
 from agent_league.model.result_words import format_count
@@ -45,9 +51,11 @@ def class_(
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="The address by which teams reach the league (default: as configured)."),
+        typer.Option(
+            "--public-url", metavar="URL", help="The address by which teams reach the league (default: as configured)."
+        ),
     ] = None,
-    league_id: LeagueIdOption = None,
+    league_id: StoredLeagueOption = None,
     store: StoreOption = None,
     home: HomeOption = None,
 ) -> None:
@@ -58,14 +66,15 @@ def class_(
     """
     if sum((roster is not None, renew is not None, renew_all, revoke is not None, referee_key)) > 1:
         raise UserError("league class: expected one of ROSTER.csv, --renew, --renew-all, --revoke and --referee-key")
+    content = _read_file(roster) if roster is not None else b""
     folder, loader = open_or_create_home(home, None)
-    league = loader.load_league(league_id).league_id
+    league = loader.load_league(league_id).league_id if league_id else choose_stored_league(folder, loader, None)
     with _open_class(folder, store) as (access, opened):
         if roster is not None or renew is not None or renew_all or referee_key:
             address = find_league_address(folder, loader, league, url)
             check_league_path(folder, league, address)
             if roster is not None:
-                _read_roster(access, roster, league, address, sheet)
+                _read_roster(access, roster.name, content, league, address, sheet, url)
             elif renew_all:
                 _renew_all_keys(access, league, address, sheet)
             else:
@@ -94,16 +103,28 @@ def _find_agents(store: "SqlStore", league_id: str) -> "dict[str, AgentRow]":
     return {agent.team_id: agent for agent in saved.agents if agent.team_id} if saved else {}
 
 
-def _read_roster(access: "AccessStore", roster: Path, league_id: str, address: str, sheet: Path | None) -> None:
+def _read_file(roster: Path) -> bytes:
+    try:
+        with roster.open("rb") as file:
+            return file.read(LONGEST_ROSTER)
+    except OSError as error:
+        raise UserError(f"{roster} can't be read: {error.strerror}") from None
+
+
+def _read_roster(
+    access: "AccessStore",
+    name: str,
+    content: bytes,
+    league_id: str,
+    address: str,
+    sheet: Path | None,
+    typed_url: str | None,
+) -> None:
+    """Take the teams of a roster file with this name and content, and write the sheet of those that are new."""
     from agent_league.clock import SystemClock, format_utc
     from agent_league.league.class_roster import parse_roster, update_teams
 
-    try:
-        with roster.open("rb") as file:
-            content = file.read(LONGEST_ROSTER)
-    except OSError as error:
-        raise UserError(f"{roster} can't be read: {error.strerror}") from None
-    read = parse_roster(content, roster.name)
+    read = parse_roster(content, name)
     students = read.students
     known = access.read_teams(league_id)
     update = update_teams(league_id, known, students, format_utc(SystemClock().now()))
@@ -117,13 +138,14 @@ def _read_roster(access: "AccessStore", roster: Path, league_id: str, address: s
     if read.unread:
         what = ", ".join(map(quote, read.unread))
         alone = "; no column names the team, so everybody is a team of one" if not read.has_teams else ""
-        print_remark(f"Columns of {roster.name} that were not read: {what}{alone}.")
+        print_remark(f"Columns of {name} that were not read: {what}{alone}.")
     if files:
         _tell_of_sheet(update.issued, league_id, files)
     else:
+        renewal = {"--league-id": league_id, "--public-url": typed_url or "URL"}
         print_remark(
             "No sheet was written, since a key is shown once. If the sheet is lost, or its addresses are wrong, "
-            f"`league class --renew-all --league-id {league_id} --url URL` writes another, with new keys."
+            f"`league class --renew-all{format_options(renewal)}` writes another, with new keys."
         )
     if update.unnamed:
         names = ", ".join(f"{row.team_id} ({row.name})" for row in update.unnamed)

@@ -47,7 +47,7 @@ CALLS_LIMIT = 1_000
 FIRST_REPORTED_PAIRS = 8
 """Without a terminal, progress is told after so many pairs, and then whenever there are twice as many."""
 REDRAW_SECONDS = 0.1
-PLAYER_HELP = "A strategy, a Python file with one, or a running player's address."
+PLAYER_HELP = "A strategy, a Python file with one, llm:MODEL, or a running player's address."
 
 
 def compare(
@@ -186,14 +186,12 @@ def _compare_running(
     from agent_league.agent.tasks import run_beside
     from agent_league.config.models import PlayerDefaults, TimeoutConfig
     from agent_league.lab.comparison import RunningComparison
-    from agent_league.lab.evaluation.practice_league import PracticeSettings
+    from agent_league.lab.experiment.calls import CallSettings
     from agent_league.launch.play_function import interrupt_event
 
-    settings = PracticeSettings(
-        game=game, seed=seed, timeouts=loader.load_system().timeouts if loader else TimeoutConfig(), **connection
-    )
+    calls = CallSettings(timeouts=loader.load_system().timeouts if loader else TimeoutConfig(), **connection)
     defaults = loader.load_player_defaults() if loader else PlayerDefaults()
-    running = RunningComparison(players, settings, defaults, print_remark)
+    running = RunningComparison(players, game, seed, calls, defaults, print_remark)
 
     async def run() -> bool:
         async with run_beside(running.run(comparison, watch), interrupt_event().wait()) as tasks:

@@ -24,7 +24,7 @@ def connect(
     to: Annotated[
         str | None,
         typer.Option(
-            "--to", help="The League Manager's address, or your sign-up address (default: $LEAGUE_SIGN_UP_URL)."
+            "--manager", help="The League Manager's address, or your sign-up address (default: $LEAGUE_SIGN_UP_URL)."
         ),
     ] = None,
     key_file: KeyFileOption = None,
@@ -59,7 +59,7 @@ def connect(
         raise UserError("--private is for an agent that registers by itself; with --name it is registered here")
     check_agent_version(version)
     address = parse_manager_endpoint(agent, "AGENT_URL")
-    manager = choose_manager_address(parse_manager_endpoint(to, "--to") if to else None, key_file, "")
+    manager = choose_manager_address(parse_manager_endpoint(to, "--manager") if to else None, key_file, "")
     if not urlsplit(manager).netloc:
         raise UserError("--to is missing: the address of the league's manager, or your sign-up address")
     if address == manager:

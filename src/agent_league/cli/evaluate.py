@@ -1,8 +1,7 @@
 """`league evaluate`: play one player in a private league and write a report on it."""
 
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +14,7 @@ from agent_league.cli.options import (
     ParamOption,
     PlayerProtocol,
     find_config,
+    interrupt_on_sigterm,
     load_requested_game,
     parse_game_parameters,
     require_utf8,
@@ -26,19 +26,15 @@ from agent_league.cli.terminal import (
     make_rich_table,
     print_lines,
     print_remark,
-    show_progress_bar,
     write_to_stdout,
 )
 from agent_league.errors import UserError
 from agent_league.text import to_printable
 
 if TYPE_CHECKING:
-    from agent_league.lab.evaluation.evaluation_rows import EvaluationRows
-    from agent_league.lab.evaluation.evaluator import EvaluationRequest
-    from agent_league.lab.evaluation.model import Evaluation, PracticeGame
+    from agent_league.lab.evaluation.model import Evaluation
+    from agent_league.lab.experiment.experiment import Experiment
     from agent_league.model.tables import DataTable
-
-    GameListener = Callable[[str, PracticeGame | None], None]
 
 REPORTS_FOLDER = Path("evaluations")
 VERDICT_STYLES = {"PASS": "green", "FAIL": "bold red", "not judged": "yellow"}
@@ -46,7 +42,8 @@ VERDICT_STYLES = {"PASS": "green", "FAIL": "bold red", "not judged": "yellow"}
 
 def evaluate(
     player: Annotated[
-        str, typer.Argument(metavar="PLAYER", help="A running player's address, a strategy, or a Python file with one.")
+        str,
+        typer.Argument(metavar="PLAYER", help="A running player's address, a strategy, llm:MODEL, or a Python file."),
     ],
     game: Annotated[str, typer.Option(help="The game to play, see `league games`.", metavar="GAME")] = "even_odd",
     param: ParamOption = None,
@@ -81,11 +78,11 @@ def evaluate(
     series. Exit code 0: nothing failed that could be judged. 1: a criterion failed. 2: nothing could be evaluated.
     130: interrupted; what there was is in the report.
     """
-    import asyncio
-
+    from agent_league.cli.experiment import show_game_progress
     from agent_league.config.models import PlayerDefaults, TimeoutConfig
-    from agent_league.lab.evaluation.evaluator import EvaluationRequest
-    from agent_league.lab.evaluation.report import check_report_folder
+    from agent_league.lab.evaluation.evaluator import EvaluationRequest, Evaluator
+    from agent_league.lab.evaluation.report import check_report_folder, choose_report_folder
+    from agent_league.lab.experiment.folder import remove_experiment
 
     try:
         check_report_folder(out or REPORTS_FOLDER)
@@ -106,48 +103,34 @@ def evaluate(
         max_seconds=minutes * 60,
         defaults=loader.load_player_defaults() if loader else PlayerDefaults(),
     )
-
-    async def run() -> int:
-        with divert_prints(), _show_progress(games, quiet=json) as watch:
-            evaluation, rows = await _run_evaluation(request, watch)
-        # Before the loop ends: a strategy that never comes back would keep it, and the report with it.
-        return _finish_report(evaluation, rows, out, as_json=json)
-
-    if code := asyncio.run(run()):  # uvloop's clock counts milliseconds, and answers take less
+    with divert_prints():
+        evaluator = Evaluator(request, print_remark)
+    folder = out or choose_report_folder(player, evaluator.started_at, REPORTS_FOLDER)
+    try:
+        with divert_prints(), interrupt_on_sigterm(), show_game_progress(quiet=json) as watch:
+            evaluation = evaluator.run(folder, watch)
+    except KeyboardInterrupt:
+        evaluation = evaluator.current_evaluation(interrupted=True)
+    finally:
+        if not evaluator.current_evaluation().games:
+            remove_experiment(folder)
+            with suppress(OSError):  # there are others
+                REPORTS_FOLDER.rmdir()
+    if code := _finish_report(evaluation, evaluator.experiment, folder, as_json=json):
         raise typer.Exit(code)
 
 
-async def _run_evaluation(
-    request: "EvaluationRequest", watch: "GameListener"
-) -> "tuple[Evaluation, EvaluationRows | None]":
-    """Run an evaluation; after Ctrl-C return what was found so far."""
-    import asyncio
-
-    from agent_league.agent.tasks import run_beside
-    from agent_league.lab.evaluation.evaluator import Evaluator
-    from agent_league.launch.play_function import interrupt_event
-
-    evaluator = Evaluator(request, watch, print_remark)
-    async with run_beside(evaluator.run(), interrupt_event().wait()) as tasks:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    evaluation: Evaluation = (
-        evaluator.current_evaluation(interrupted=True) if tasks[0].cancelled() else tasks[0].result()
-    )
-    return evaluation, evaluator.rows
-
-
-def _finish_report(evaluation: "Evaluation", rows: "EvaluationRows | None", out: Path | None, *, as_json: bool) -> int:
+def _finish_report(evaluation: "Evaluation", experiment: "Experiment", folder: Path, *, as_json: bool) -> int:
     """Write the report, print its results and return the exit code."""
     from agent_league.lab.evaluation import findings, report
     from agent_league.lab.evaluation.criteria import judge_criteria
+    from agent_league.lab.experiment.experiment import ExperimentResults
 
     if evaluation.interrupted and not evaluation.games:
         print_remark("Interrupted before the first game was over; there is nothing to report.")
         return EXIT_INTERRUPTED
-    folder = out or report.choose_report_folder(evaluation, REPORTS_FOLDER)
     report.write_report(evaluation, folder)
-    if rows:
-        rows.write(folder)
+    ExperimentResults(folder, experiment.resolved).write_report()
     if as_json:
         write_to_stdout(report.render_json(evaluation).rstrip().encode())
     else:
@@ -155,29 +138,11 @@ def _finish_report(evaluation: "Evaluation", rows: "EvaluationRows | None", out:
     print_remark(
         f"The report is in {folder}: evaluation.html and evaluation.md with plots, evaluation.json with all numbers."
     )
-    if rows:
-        print_remark("Beside it, its games as an experiment: games.sqlite, report.html and experiment.toml.")
+    print_remark("Beside it, its games as an experiment: games.sqlite, report.html and experiment.toml.")
     if evaluation.interrupted:
         print_remark(f"Interrupted: it tells of {findings.games_text(len(evaluation.games))}.")
         return EXIT_INTERRUPTED
     return EXIT_FAILED if findings.has_failed(judge_criteria(evaluation)) else 0
-
-
-@contextmanager
-def _show_progress(games: int, *, quiet: bool) -> "Iterator[GameListener]":
-    """Show a progress bar on a terminal, else a line for each opponent."""
-    with show_progress_bar(quiet=quiet) as progress:
-        task = progress.add_task("", total=games)
-
-        def watch(opponent: str, game: "PracticeGame | None") -> None:
-            if game is None:
-                progress.reset(task, description=f"Against {opponent}", total=games)
-                if not quiet and progress.disable:
-                    print_remark(f"Against {opponent} ...")
-            else:
-                progress.advance(task)
-
-        yield watch
 
 
 def _print_evaluation(evaluation: "Evaluation") -> None:

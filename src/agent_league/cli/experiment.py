@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,7 +61,7 @@ def experiment(
         typer.Option("--full", help="Every meeting is a whole league over HTTP: manager, referee and both players."),
     ] = False,
     csv: Annotated[
-        bool, typer.Option("--csv", help="Also write games.csv, without times: equal bytes for equal files.")
+        bool, typer.Option("--games-csv", help="Also write games.csv, without times: equal bytes for equal files.")
     ] = False,
     timeout: CallTimeoutOption = None,
     wait: Annotated[
@@ -83,7 +84,7 @@ def experiment(
         return
     if len(what) > 1:
         raise UserError(f"expected one file, found {len(what)}: {', '.join(what)}")
-    from agent_league.lab.experiment.engines import CallSettings
+    from agent_league.lab.experiment.calls import CallSettings
     from agent_league.lab.experiment.experiment import Experiment
     from agent_league.lab.experiment.folder import choose_folder
     from agent_league.lab.experiment.plan import Shard
@@ -102,7 +103,7 @@ def experiment(
         print_remark(f"Everything is written to {folder}.")
     options = {"--out": out, "--jobs": jobs if jobs > 1 else None, "--on": on if on != PROCESSES else None}
     options["--shard"] = shard
-    flags = "".join(flag for flag, is_given in ((" --full", full), (" --csv", csv)) if is_given)
+    flags = "".join(flag for flag, is_given in ((" --full", full), (" --games-csv", csv)) if is_given)
     again = spell_command(f"experiment {path}{format_options(options)}{flags}")
     calls = CallSettings(timeout, wait, manager_port)
     results = play_experiment(planned, folder, again, jobs=jobs, on=on, shard=part, calls=calls)
@@ -117,7 +118,7 @@ def play_experiment(
 ) -> "ExperimentResults":
     """Play an experiment with its progress, unless `quiet`; if it is interrupted, `again` tells how to go on."""
     try:
-        with divert_prints(), interrupt_on_sigterm(), _show_progress(quiet=quiet) as watch:
+        with divert_prints(), interrupt_on_sigterm(), show_game_progress(quiet=quiet) as watch:
             return planned.run(folder, watch=watch, remark=print_remark, **settings)
     except KeyboardInterrupt:
         print_remark(f"Interrupted: what is finished is in {folder}. To go on: {again}")
@@ -153,25 +154,30 @@ def write_files(results: "ExperimentResults", *, csv: bool) -> None:
 
 
 @contextmanager
-def _show_progress(*, quiet: bool) -> "Iterator[ProgressListener]":
+def show_game_progress(*, quiet: bool) -> "Iterator[ProgressListener]":
     """Show a bar and the time left on a terminal, else a line now and then; nothing if `quiet`."""
-    from agent_league.lab.experiment.running import describe_seconds
+    latest: RunProgress | None = None
+    drawn = reported = told = time.monotonic()
 
-    with show_progress_bar(quiet=quiet, has_end=True) as progress:
+    def describe_time_left() -> str:
+        """Count down from what was told last: the next piece may take a while."""
+        if latest is None or latest.seconds_left is None:
+            return ""
+        return replace(latest, seconds_left=max(0.0, latest.seconds_left - (time.monotonic() - told))).time_left
+
+    with show_progress_bar(quiet=quiet, describe_end=describe_time_left) as progress:
         task = progress.add_task("Games", total=None)
-        drawn = reported = time.monotonic()
 
         def watch(now: "RunProgress") -> None:
-            nonlocal drawn, reported
-            moment = time.monotonic()
-            left = f", about {describe_seconds(now.seconds_left)} left" if now.seconds_left is not None else ""
+            nonlocal drawn, reported, told, latest
+            latest, told = now, time.monotonic()
             if progress.disable:
-                if not quiet and moment - reported >= REPORT_SECONDS:
-                    reported = moment
-                    print_remark(f"{now.games} of {now.total} games{left}.")
-            elif moment - drawn >= REDRAW_SECONDS:
-                drawn = moment
-                progress.update(task, description=f"Games{left}", completed=now.games, total=now.total)
+                if not quiet and told - reported >= REPORT_SECONDS:
+                    reported = told
+                    print_remark(f"{', '.join(filter(None, (f'{now.games} of {now.total} games', now.time_left)))}.")
+            elif told - drawn >= REDRAW_SECONDS:
+                drawn = told
+                progress.update(task, completed=now.games, total=now.total)
 
         yield watch
 
@@ -192,7 +198,7 @@ def _print_summary(summary: "ExperimentSummary") -> None:
 
 def _print_game(console: "Console", part: "ScoreSummary") -> None:
     from agent_league.lab.experiment.report import describe_ratings
-    from agent_league.lab.score_tables import cut_names, make_cross_table, make_score_table
+    from agent_league.lab.score_tables import RATING_SPARE, fit_names, make_cross_table, make_score_table
 
     width = console.width
     title = f"{part.game.label}: {part.board.games} games"
@@ -200,7 +206,7 @@ def _print_game(console: "Console", part: "ScoreSummary") -> None:
     if len(part.rows) > 2 and (cross := make_cross_table(part.board, part.rows, width)):
         tables.append(cross)
     if part.ratings:
-        tables.append(cut_names(part.ratings.tabulate(), width))
+        tables.append(fit_names(part.ratings.tabulate(), width, RATING_SPARE))
     for table in tables:
         console.print(make_rich_table(table, title_style="table.title"))
     print_lines(console, describe_ratings(part))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.options import ExistingHomeOption, StoredLeagueOption, StoreOption, open_league
+from agent_league.cli.options import ExistingHomeOption, JsonOption, StoredLeagueOption, StoreOption, open_league
 from agent_league.cli.terminal import STDOUT, print_remark, show_progress_bar, write_output
 from agent_league.errors import UserError
 
@@ -25,7 +25,7 @@ PAGES_PER_CHUNK = 250
 MAX_PAGES_IN_PROCESS = 500
 """Up to so many pages, starting worker processes takes longer than writing them here."""
 
-BROKEN_POOL = "A process that wrote pages has ended: was there too little memory?"
+WHY_ENDED = "was there too little memory?"
 
 
 class TableName(StrEnum):
@@ -45,7 +45,8 @@ def export(
             help="Write CSV: a folder gets all tables, a file (.csv) or - the one of --table.", metavar="PATH"
         ),
     ] = None,
-    json: Annotated[str | None, typer.Option(help="Write one JSON document; - is stdout.", metavar="FILE")] = None,
+    json: JsonOption = False,
+    json_file: Annotated[str | None, typer.Option(help="Write one JSON document; - is stdout.", metavar="FILE")] = None,
     table: Annotated[TableName, typer.Option(help="The table of --csv.")] = TableName.STANDINGS,
     force: Annotated[bool, typer.Option("--force", help="Write a site among files that are there already.")] = False,
     all_names: Annotated[
@@ -59,13 +60,16 @@ def export(
 
     A league that isn't over is written as it stands, and as its file's `visibility` shows it to visitors.
     """
-    if html is None and csv is None and json is None:
-        raise UserError("league export: expected --html DIR, --csv PATH or --json FILE")
-    if csv == json == STDOUT:
+    if json and json_file not in (None, STDOUT):
+        raise UserError("--json prints the document that --json-file writes; leave one of them out")
+    json_file = STDOUT if json else json_file
+    if html is None and csv is None and json_file is None:
+        raise UserError("league export: expected --html DIR, --csv PATH, --json or --json-file FILE")
+    if csv == json_file == STDOUT:
         raise UserError("--csv and --json can't both have stdout")
     found = _see_as_visitors(open_league(home, league_id, store), all_names=all_names)
-    if csv is not None or json is not None:
-        _export_data(found, csv, json, table)
+    if csv is not None or json_file is not None:
+        _export_data(found, csv, json_file, table)
     if html is not None:
         _export_site(found, html, force=force)
 
@@ -107,6 +111,9 @@ class PageChunk:
     places: Sequence["PageIndex"]
     note: str
 
+    def __str__(self) -> str:
+        return f"{len(self.places)} pages"
+
     def run(self) -> "Iterator[ExportedFile]":
         from agent_league.web.export import write_pages
 
@@ -130,7 +137,7 @@ def _export_site(found: "StoredLeague", folder: Path, *, force: bool) -> None:
     with show_progress_bar(quiet=False) as progress:
         task = progress.add_task("Writing pages", total=len(wanted))
         jobs = min(len(pieces), os.cpu_count() or 1) if len(wanted) > MAX_PAGES_IN_PROCESS else 1
-        with closing(run_all(pieces, jobs, preload=["agent_league.web.export"], broken=BROKEN_POOL)) as pages:
+        with closing(run_all(pieces, jobs, preload=["agent_league.web.export"], why_ended=WHY_ENDED)) as pages:
             for page in pages:
                 written.append(page)
                 progress.advance(task)

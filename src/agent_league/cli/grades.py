@@ -26,7 +26,7 @@ def grades(
     ] = None,
     moodle: Annotated[bool, typer.Option("--moodle", help="Write what Moodle's import of grades takes.")] = False,
     gradescope: Annotated[bool, typer.Option("--gradescope", help="Write Gradescope's columns of scores.")] = False,
-    csv_: Annotated[bool, typer.Option("--csv", help="Write a table of everything (default).")] = False,
+    everything: Annotated[bool, typer.Option("--everything", help="Write a table of everything (default).")] = False,
     roster: Annotated[
         Path | None, typer.Option(metavar="ROSTER.csv", help="The class (default: as `league class` stored it).")
     ] = None,
@@ -38,7 +38,10 @@ def grades(
         str | None, typer.Option(help="The formula of the grade (default: grading.formula of the league file).")
     ] = None,
     out: Annotated[str, typer.Option(metavar="FILE", help="Where to write it; - is stdout.")] = STDOUT,
-    url: Annotated[str | None, typer.Option(help="The address of the league, for links to players' pages.")] = None,
+    url: Annotated[
+        str | None,
+        typer.Option("--public-url", help="The address of the league, for links to players' pages.", metavar="URL"),
+    ] = None,
     league_id: StoredLeagueOption = None,
     store: StoreOption = None,
     home: ExistingHomeOption = None,
@@ -59,8 +62,8 @@ def grades(
     )
     from agent_league.launch.stored_leagues import find_league
 
-    if sum((canvas is not None, moodle, gradescope, csv_)) > 1:
-        raise UserError("league grades: expected one of --canvas, --moodle, --gradescope and --csv")
+    if sum((canvas is not None, moodle, gradescope, everything)) > 1:
+        raise UserError("league grades: expected one of --canvas, --moodle, --gradescope and --everything")
     folder, loader = open_existing_home(home)
     found = find_league(folder, loader, league_id, store)
     if found.remark:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 def invite_a2a(
     card_url: Annotated[str, typer.Argument(metavar="CARD_URL", help="The agent's card, or the agent's address.")],
     to: Annotated[
-        str | None, typer.Option("--to", help="The League Manager's address, or your sign-up address.", metavar="URL")
+        str | None,
+        typer.Option("--manager", help="The League Manager's address, or your sign-up address.", metavar="URL"),
     ] = None,
     key_file: KeyFileOption = None,
     name: Annotated[str | None, typer.Option(help="The name to show (default: the card's).")] = None,

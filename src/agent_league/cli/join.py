@@ -18,6 +18,7 @@ from agent_league.cli.options import (
     PublicUrlOption,
     SettingsOption,
     check_display_name,
+    choose_league_address,
     open_or_create_home,
 )
 from agent_league.cli.terminal import draw_standings, print_remark
@@ -26,8 +27,13 @@ if TYPE_CHECKING:
     from agent_league.launch.outside_player import OutsidePlayer
 
 LeagueUrlArgument = Annotated[
-    str,
-    typer.Argument(metavar="LEAGUE_URL", help="The League Manager's address.", envvar="LEAGUE_SIGN_UP_URL"),
+    str | None,
+    typer.Argument(
+        metavar="[LEAGUE_URL]",
+        help="The League Manager's address (default: that of the league that runs here, or ran last).",
+        envvar="LEAGUE_SIGN_UP_URL",
+        show_default=False,
+    ),
 ]
 FallbackOption = Annotated[
     str, typer.Option(help="The strategy that plays where no move comes in time.", metavar="STRATEGY")
@@ -40,8 +46,8 @@ TERMINAL_HINT = " A host starts this command by itself; to play at the keyboard,
 
 
 def join(
-    league_url: LeagueUrlArgument,
     name: Annotated[str, typer.Option(help="The name to show.")],
+    league_url: LeagueUrlArgument = None,
     http: Annotated[
         int | None, typer.Option("--http", min=1, max=65535, help="Serve MCP over HTTP at this port.", metavar="PORT")
     ] = None,
@@ -65,25 +71,26 @@ def join(
     from agent_league.launch.play_function import interrupt_event
     from agent_league.launch.serving import run_async
 
+    address = league_url or choose_league_address(home)
+
     async def serve() -> None:
         place = OwnAddress(port, host, public_url, dial_out)
-        seat = make_outside_player(league_url, name, fallback, place, home, settings)
+        seat = make_outside_player(address, name, fallback, place, home, settings)
         where = f"plays as {name!r} in the league of {seat.settings.manager} once the host calls join_league"
         if http is None:
-            typed = f"`league play {shlex.quote(league_url)} --name {shlex.quote(name)}`"
+            typed = f"`league play {shlex.quote(address)} --name {shlex.quote(name)}`"
             hint = TERMINAL_HINT.format(command=typed) if sys.stdin.isatty() else ""
             print_remark(f"This gateway speaks MCP on standard input and output; it {where}. Ctrl-C ends it.{hint}")
             await serve_stdio(seat, interrupt_event(), longest_wait)
         else:
-            address = f"http://localhost:{http}/mcp"
-            ready = partial(print_remark, f"MCP gateway at {address}; it {where}.")
+            ready = partial(print_remark, f"MCP gateway at http://localhost:{http}/mcp; it {where}.")
             await serve_http(seat, http, interrupt_event(), ready, longest_wait)
 
     run_async(serve())
 
 
 def play(
-    league_url: LeagueUrlArgument,
+    league_url: LeagueUrlArgument = None,
     name: Annotated[str | None, typer.Option(help="The name to show (default: yours on this machine).")] = None,
     fallback: FallbackOption = "random",
     port: OwnPortOption = None,
@@ -98,11 +105,12 @@ def play(
     from agent_league.launch.serving import run_async
 
     own_name = _get_user_name() if name is None else name
+    address = league_url or choose_league_address(home)
     screen = TerminalScreen(draw_standings, is_terminal=sys.stdin.isatty() and sys.stdout.isatty())
 
     async def serve() -> None:
         place = OwnAddress(port, host, public_url, dial_out)
-        seat = make_outside_player(league_url, own_name, fallback, place, home, settings, screen.write_remark)
+        seat = make_outside_player(address, own_name, fallback, place, home, settings, screen.write_remark)
         try:
             await TerminalPlayer(seat, screen).run()
         finally:

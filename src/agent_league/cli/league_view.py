@@ -133,7 +133,7 @@ class LeagueView(QuietView):
         self._tiebreakers = plan.league.scoring.tiebreakers
         self._title = plan.league.display_name or plan.league.league_id
         self._shown_strategies = plan.strategies if len(set(plan.strategies.values())) > 1 else {}
-        self._expected_agents = len(plan.agent_plans) - 1 + plan.people
+        self._expected_agents = len(plan.agent_plans) - 1 + plan.people + plan.guests
         self._player_names: dict[str, str] = {}
         self._agent_ids: set[str] = set()
         self._finished_matches: set[str] = set()

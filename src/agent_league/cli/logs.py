@@ -134,10 +134,11 @@ def _known_leagues(home: Path) -> list[str]:
 def _find_match_league(home: Path, match_id: str) -> str | None:
     """Choose the league that has this match, and print which one; None if no league is known here."""
     from agent_league.launch.stored_leagues import choose_league
+    from agent_league.storage.match_segments import list_match_paths
     from agent_league.storage.paths import DataPaths
 
-    files = DataPaths(home).data_folder.glob(f"matches/*/{match_id}.json")
-    found = sorted(path.parent.name for path in files) or _known_leagues(home)
+    paths = list_match_paths(DataPaths(home).data_folder / "matches")
+    found = [path.parent.name for path in paths if path.stem == match_id] or _known_leagues(home)
     if not found:
         return None
     choice = choose_league(home, None, found)

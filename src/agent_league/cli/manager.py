@@ -63,10 +63,10 @@ def manager(
     """Run a League Manager.
 
     It starts the league once --players and --referees have registered (default: the players that agents_config.json has
-    active, and one referee), or on `league start`; referees may come at any time. An unfinished league of this SHARED
-    folder is continued where it stopped. Every round has all its pairs, unless --set scheduling.matches_per_round=K or
-    the file of a league that you name splits it. A league of --game GAME has an id and data of its own, league_GAME,
-    unless --league-id names another.
+    active, and one referee), or on `league admin start`; referees may come at any time. An unfinished league of this
+    SHARED folder is continued where it stopped. Every round has all its pairs, unless --set
+    scheduling.matches_per_round=K or the file of a league that you name splits it. A league of --game GAME has an id
+    and data of its own, league_GAME, unless --league-id names another.
     """
     from agent_league.cli.league_view import ManagerEventPrinter
     from agent_league.http.hosts import own_endpoint
@@ -131,7 +131,7 @@ def manager(
             elif not (saved and saved.matches):
                 _print_times(league)
                 awaits = "its time, or " if league.times.start else awaited
-                print_remark(f"Waiting for {awaits}`league start{_start_options(home, league.league_id)}`.")
+                print_remark(f"Waiting for {awaits}`league admin start{_start_options(home, league.league_id)}`.")
             print_remark(f"The admin token is in {DataPaths(home).admin_token_file(league.league_id)}.")
 
         stays = "The manager stays until Ctrl-C." if no_web else "The manager and its pages stay until Ctrl-C."
@@ -203,7 +203,7 @@ def _print_times(league: "LeagueConfig") -> None:
 
 
 def _start_options(home: Path, league_id: str) -> str:
-    """Format the options with which `league start` finds this league."""
+    """Format the options with which `league admin start` finds this league."""
     from agent_league.launch.league_start import find_running_leagues
 
     is_alone = set(find_running_leagues(home)) <= {league_id}

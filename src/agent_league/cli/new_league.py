@@ -3,6 +3,7 @@
 import shlex
 from pathlib import Path
 
+from agent_league.cli.league_address import find_server
 from agent_league.cli.options import format_home_option, name_options_in_errors, open_or_create_home
 from agent_league.cli.terminal import format_options, print_remark
 from agent_league.errors import UserError
@@ -23,23 +24,25 @@ def new_league(
     from agent_league.config.models import LADDER_FORMAT
     from agent_league.serve.league_files import NewLeague, write_league_file
 
-    home, loader = open_or_create_home(home, None)
     wanted = NewLeague(name, title or "", game, format_name, players, rounds, parameters)
+    wanted.check()
+    home, loader = open_or_create_home(home, None)
     with name_options_in_errors():
         print_remark(f"wrote {write_league_file(loader, wanted)}")
     option = format_home_option(home)
-    if server := _find_server(home):
+    if server := find_server(home):
         print_remark(f"The server at {server}/ finds it within seconds.")
     else:
         print_remark(f"1. Serve it, with all other leagues there: league serve{option}")
-    root = server or f"http://localhost:{loader.load_system().network.default_league_manager_port}"
+    network = loader.load_system().network
+    root = network.public_url or server or f"http://localhost:{network.default_league_manager_port}"
     address = f"{root}/leagues/{name}/"
     print_remark(f"{'1' if server else '2'}. Players join it: league player --manager {address}")
     if format_name == LADDER_FORMAT:
         print_remark(f"{'2' if server else '3'}. It is open as soon as it is served, and has no end.")
         return
     by_itself = f"It starts once {players} players are there; before that" if players else "It starts on"
-    start = f"league start{format_options({'--league-id': name})}{option}"
+    start = f"league admin start{format_options({'--league-id': name})}{option}"
     print_remark(f"{'2' if server else '3'}. {by_itself}: {start}")
 
 
@@ -51,7 +54,7 @@ def new_season(name: str, home: Path | None, store: str | None, *, force: bool) 
     home, loader = open_or_create_home(home, None)
     league_id = loader.load_league(name).league_id
     _check_season_is_over(home, league_id, store, force=force)
-    if server := _find_server(home):
+    if server := find_server(home):
         request_new_season(home, league_id)
         print_remark(f"The server at {server}/ begins a new season of {league_id} within seconds.")
         return
@@ -74,12 +77,3 @@ def _check_season_is_over(home: Path, league_id: str, store: str | None, *, forc
             f"The season of {league_id} isn't over ({far}). `league new season {shlex.quote(league_id)} --force` puts"
             " it aside as it is."
         )
-
-
-def _find_server(home: Path) -> str | None:
-    """Find the address of the server that serves this home's leagues; None if none runs."""
-    from agent_league.storage.lock import read_lock_holder
-    from agent_league.storage.paths import DataPaths
-
-    holder = read_lock_holder(DataPaths(home).server_lock_file)
-    return holder.partition(" ")[0] if holder else None

@@ -12,6 +12,7 @@ import typer
 
 from agent_league.cli.terminal import format_options, print_remark
 from agent_league.errors import ConfigError, UserError
+from agent_league.model.looks import COLOR_EXPECTED, SIGN_EXPECTED, is_color, is_sign
 from agent_league.model.names import MAX_NAME_LENGTH, VERSION_EXPECTED, is_agent_version, is_displayable
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from agent_league.launch.agent_plan import AgentPlan
     from agent_league.launch.stored_leagues import StoredLeague
 
+USUAL_ADDRESS = "http://localhost:8000"
 HomeOption = Annotated[
     Path | None,
     typer.Option("--home", help="The SHARED folder to use; made where there is none.", metavar="DIR"),
@@ -99,6 +101,10 @@ PublicUrlOption = Annotated[
 VersionOption = Annotated[
     str | None,
     typer.Option("--version", help="The version to register as; a practice ladder rates each one apart.", metavar="V"),
+]
+ColorOption = Annotated[str | None, typer.Option(help="Its colour on pages, such as #c0392b.", metavar="#RRGGBB")]
+AvatarOption = Annotated[
+    str | None, typer.Option(help="Its sign on pages, in place of a face: an emoji or initials.", metavar="SIGN")
 ]
 DialOutOption = Annotated[
     bool, typer.Option("--dial-out", help="Need no address: keep a connection to the manager, as behind a router.")
@@ -212,6 +218,14 @@ def check_agent_version(version: str | None) -> None:
         raise UserError(f"--version {version!r}: {VERSION_EXPECTED}")
 
 
+def check_look(color: str | None, avatar: str | None) -> None:
+    """Raise UserError for a colour or a sign that a manager would leave out."""
+    if color and not is_color(color):
+        raise UserError(f"--color {color!r}: expected {COLOR_EXPECTED}")
+    if avatar and not is_sign(avatar):
+        raise UserError(f"--avatar {avatar!r}: expected {SIGN_EXPECTED}")
+
+
 def add_strict_setting(settings: list[str] | None, *, strict: bool) -> list[str]:
     """Return the values of `--set`, with the setting that `--strict` stands for."""
     return [*(settings or []), *(["tolerance.strict=true"] if strict else [])]
@@ -242,13 +256,17 @@ def list_format_settings(format_name: str | None, rounds: int | None, *, has_end
     return [*chosen, *tiebreakers, *([f"scheduling.rounds={rounds}"] if rounds else [])]
 
 
-def print_pages_address(endpoint: str, people: int = 0) -> None:
-    """Print the address of a manager's pages, and of the page where people take their seats."""
+def print_pages_address(endpoint: str, people: int = 0, guests: int = 0) -> None:
+    """Print the address of a manager's pages, and how people and MCP hosts that it waits for come in."""
     pages = endpoint.removesuffix("mcp")
     print_remark(f"Watch it at {pages}")
     if people:
         awaited = "one person takes a seat" if people == 1 else f"{people} people take their seats"
         print_remark(f"It starts once {awaited} at {pages}play")
+    if guests:
+        awaited = "one guest has" if guests == 1 else f"{guests} guests have"
+        host = f"`league join {pages.rstrip('/')} --name NAME`"
+        print_remark(f"It waits until {awaited} registered: an MCP host by {host}, any other agent at {endpoint}")
 
 
 def open_or_create_home(home: Path | None, settings: list[str] | None) -> "tuple[Path, ConfigLoader]":
@@ -268,7 +286,10 @@ def open_existing_home(home: Path | None) -> "tuple[Path, ConfigLoader]":
 
     found = home or find_home(Path.cwd())
     if found is None or not is_home(found):
-        raise UserError(f"No SHARED folder at {found or Path.cwd()}; name the one that the manager uses with --home.")
+        raise UserError(
+            f"No SHARED folder at {found or Path.cwd()}: no league was played there. `league run` plays one; a folder "
+            "that a manager uses is named with --home."
+        )
     return found, open_config(found, None)
 
 
@@ -289,6 +310,40 @@ def open_league(home: Path | None, league_id: str | None, store: str | None) -> 
     if found.remark:
         print_remark(found.remark)
     return found
+
+
+def choose_league_address(home: Path | None = None) -> str:
+    """Return the address of the league that runs in the given or nearest SHARED folder, and print which one of several;
+    if none runs there, where the latest ran, else the usual address on this machine, and print that."""
+    from agent_league.config.home import find_home
+    from agent_league.launch.league_start import find_running_leagues, read_last_endpoint
+    from agent_league.launch.stored_leagues import choose_league, list_leagues
+
+    home = home or find_home(Path.cwd())
+    running = find_running_leagues(home) if home else {}
+    known = list(running) if running or home is None else list_leagues(home)
+    choice = choose_league(home, None, known) if home and known else None
+    if choice and running:
+        if choice.remark:
+            print_remark(choice.remark.replace("--league-id chooses another", "its address leads to another"))
+        return running[choice.league_id]
+    last = read_last_endpoint(home, choice.league_id) if home and choice else None
+    where = f"{last}, where {choice.league_id} was last" if last and choice else f"{USUAL_ADDRESS}, the usual address"
+    print_remark(f"No league runs {f'in {home}' if home else 'here'}; trying {where}. Another's address can be given.")
+    return last or USUAL_ADDRESS
+
+
+def choose_stored_league(home: Path, loader: "ConfigLoader", league_id: str | None) -> str:
+    """Return the league that is asked for, else the one that runs, else the latest, and print which; if none was ever
+    begun there, the configured one."""
+    from agent_league.launch.stored_leagues import choose_league, list_leagues
+
+    if league_id is None and not list_leagues(home):
+        return loader.load_system().default_league_id
+    choice = choose_league(home, league_id)
+    if choice.remark:
+        print_remark(choice.remark)
+    return choice.league_id
 
 
 def begin_league(

@@ -150,7 +150,7 @@ def _read_league(found: "StoredLeague", names: dict[str, str], *, versions: bool
 
 
 def _make_report(leagues: Sequence[RatedLeague]) -> "RatingReport":
-    from agent_league.games.registry import seats_differ
+    from agent_league.games.registry import find_game_title, seats_differ
     from agent_league.ratings.report import make_rating_report
     from agent_league.ratings.results import pool_results
 
@@ -159,6 +159,7 @@ def _make_report(leagues: Sequence[RatedLeague]) -> "RatingReport":
         results,
         seats_differ=[game for game in results.games if seats_differ(game)],
         is_paired_by_results=any(league.is_paired_by_results for league in leagues),
+        title_game=find_game_title,
     )
 
 

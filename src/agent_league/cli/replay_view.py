@@ -1,12 +1,6 @@
 """Finding a finished match, and showing it in the terminal: step by step by keys, all at once, or as a conversation."""
 
-import os
-import re
-import select
-import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +8,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.text import Text
 
+from agent_league.cli.keys import KeyReader
 from agent_league.cli.options import open_existing_home, open_league
 from agent_league.errors import Refusal, UserError
 from agent_league.games.base import CHANCE
@@ -23,6 +18,7 @@ from agent_league.league.match_file_reader import BadMatchFile, load_match_file,
 from agent_league.model.names import is_safe_name
 from agent_league.referee.match import SEAT_ROLES
 from agent_league.referee.replay import MatchReplay, ReplayStep, to_match_content
+from agent_league.storage.match_segments import list_match_paths
 from agent_league.storage.paths import DataPaths
 from agent_league.text import MAX_SENTENCE, MAX_WORD, capitalise, format_move, quote, shorten, to_printable
 from agent_league.web.conversation import ConversationEntry, read_conversation
@@ -32,27 +28,6 @@ KEYS_HELP = "←/→ step   Home/End   a plays by itself   q quits"
 FORWARD_KEYS, BACK_KEYS = ("right", "down", "space", "enter", "n", "l", "j"), ("left", "up", "backspace", "p", "h", "k")
 QUIT_KEYS = ("q", "escape")
 STEP_SECONDS = 1.0
-KEY_PATTERN = re.compile(r"\x1b[\[O][0-9;]*[A-Za-z~]|.", re.DOTALL)
-"""One key: a character, or the escape sequence of an arrow key and the like."""
-KEY_NAMES = {
-    code: name
-    for name, codes in {
-        "right": ("\x1b[C", "\x1bOC"),
-        "left": ("\x1b[D", "\x1bOD"),
-        "up": ("\x1b[A", "\x1bOA"),
-        "down": ("\x1b[B", "\x1bOB"),
-        "home": ("\x1b[H", "\x1bOH", "\x1b[1~"),
-        "end": ("\x1b[F", "\x1bOF", "\x1b[4~"),
-        "escape": ("\x1b",),
-        "space": (" ",),
-        "enter": ("\r", "\n"),
-        "backspace": ("\x7f", "\x08"),
-    }.items()
-    for code in codes
-}
-"""Name of a key by what terminals send for it."""
-KeyReader = Callable[[float | None], str | None]
-"""Waits for a key for so many seconds (None: for ever); returns None if none came, `escape` if stdin has ended."""
 TIME_WIDTH = 12
 MIN_WIDTH, MAX_WIDTH = 60, 120
 
@@ -87,7 +62,12 @@ def _find_unmanaged_file(home: Path, match: str, league_id: str | None) -> Path 
     """Find a match file in a folder without a manager's database, such as a referee's own; UserError if ambiguous."""
     if not is_safe_name(match) or list_leagues(home) or (league_id is not None and not is_safe_name(league_id)):
         return None
-    found = sorted(DataPaths(home).data_folder.glob(f"matches/{league_id or '*'}/{match.upper()}.json"))
+    matches = DataPaths(home).data_folder / "matches"
+    found = [
+        path
+        for path in list_match_paths(matches)
+        if path.stem == match.upper() and league_id in (None, path.parent.name)
+    ]
     if len(found) > 1:
         leagues = ", ".join(path.parent.name for path in found)
         raise UserError(f"{match.upper()} may be of several leagues; choose with --league-id: {leagues}.")
@@ -283,44 +263,6 @@ def print_conversation(console: Console, found: ReplayedMatch, said: Iterable[Co
     lanes = (found.player_names[0], found.referee, found.player_names[1])
     for line, style in render_conversation(said, lanes, console.width):
         console.print(Text(to_printable(line), style), soft_wrap=True)
-
-
-def can_read_keys() -> bool:
-    """Whether keys can be read one by one: stdin and stdout are a terminal, and the system has termios."""
-    try:
-        import termios  # noqa: F401 - not there on every system
-    except ImportError:
-        return False
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
-@contextmanager
-def read_keys() -> Iterator[KeyReader]:
-    """Give a reader of keys that need no Enter and are not echoed; restores the terminal's settings at the end."""
-    import termios
-    import tty
-
-    terminal = sys.stdin.fileno()
-    before = termios.tcgetattr(terminal)
-    waiting: deque[str] = deque()
-
-    def press(seconds: float | None) -> str | None:
-        if not waiting:
-            if not select.select([terminal], [], [], seconds)[0]:
-                return None
-            waiting.extend(parse_keys(os.read(terminal, 1024)) or ["escape"])
-        return waiting.popleft()
-
-    try:
-        tty.setcbreak(terminal)
-        yield press
-    finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-
-
-def parse_keys(typed: bytes) -> list[str]:
-    """Split the bytes that a terminal sent into names of keys."""
-    return [KEY_NAMES.get(key, key) for key in KEY_PATTERN.findall(typed.decode(errors="replace"))]
 
 
 def render_conversation(entries: Iterable[ConversationEntry], names: Sequence[str], width: int) -> Iterator[StyledLine]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_league.child_processes import start_fork_server
+from agent_league.cli.keys import PageKeys, can_read_keys, read_page_keys
 from agent_league.cli.options import (
     FirstPortOption,
     FormatOption,
@@ -35,6 +37,7 @@ from agent_league.cli.options import (
 )
 from agent_league.cli.terminal import format_options, print_remark, tolerate_closed_stdout
 from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
+from agent_league.launch import LEAGUE_MODULES
 from agent_league.model.events import LeagueCompleted
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
 
 PROCESSES = "processes"
 TICK_SECONDS = 0.25
+NEXT_STEP = "Next: `league demo`, a cup worth watching; `league new player my_agent`, a player of your own."
 MAX_PEOPLE = 8
 """The manager gives at most so many seats to one address."""
 
@@ -57,6 +61,9 @@ def run(
     players: Annotated[int | None, typer.Option(min=1, help="How many players (default: those configured).")] = None,
     people: Annotated[
         int, typer.Option(min=0, max=MAX_PEOPLE, help="How many people play as well, in the browser.")
+    ] = 0,
+    guests: Annotated[
+        int, typer.Option(min=0, help="How many MCP hosts, or other agents, play as well; each comes by itself.")
     ] = 0,
     referees: Annotated[int | None, typer.Option(min=1, help="How many referees (default: those configured).")] = None,
     rounds: Annotated[
@@ -89,7 +96,8 @@ def run(
     stay: Annotated[
         bool | None,
         typer.Option(
-            help="After the last result, keep the manager and its pages until Ctrl-C (default: with --people).",
+            help="After the last result, keep the manager and its pages until a key is pressed or Ctrl-C (default: in "
+            "a terminal, and with --people or --guests).",
             show_default=False,
         ),
     ] = None,
@@ -107,6 +115,9 @@ def run(
     Every round has all its pairs, unless --set scheduling.matches_per_round=K or the file of a league that you name
     splits it. A league of --game GAME has an id and data of its own, league_GAME, unless --league-id names another.
     """
+    started = time.perf_counter()
+    if on == PROCESSES:
+        start_fork_server(*LEAGUE_MODULES)
     from agent_league.cli.league_view import LeagueView, QuietView
     from agent_league.http.hosts import own_endpoint
     from agent_league.launch.league_start import (
@@ -121,7 +132,6 @@ def run(
     from agent_league.launch.serving import check_ports
     from agent_league.players.strategies import find_game_mismatch
 
-    started = time.perf_counter()
     chosen = list_format_settings(format_, rounds) + add_strict_setting(settings, strict=strict)
     home, loader = open_or_create_home(home, chosen)
     request = LeagueRequest(
@@ -139,6 +149,7 @@ def run(
         game=game,
         parameters=parse_game_parameters(param),
         people=people,
+        guests=guests,
     )
     if people and no_web:
         raise UserError("--people play on the manager's pages, which --no-web turns off; give one of the two.")
@@ -150,8 +161,8 @@ def run(
         loader, request = load_interrupted_run(loader, request)
     with name_options_in_errors():
         plan = make_league_plan(loader, request)
-    if stay is None:  # people who have played look at the table and at their matches
-        stay = plan.people > 0 and not json
+    if stay is None:  # people who watch or have played look at the table and at the matches
+        stay = (plan.people > 0 or plan.guests > 0 or can_read_keys()) and not json and not no_web
     plan = plan.with_manager_options(web=not no_web, stay=stay)
     for name in dict.fromkeys(plan.strategies.values()):
         if remark := find_game_mismatch(name, plan.league.game_type):
@@ -171,10 +182,12 @@ def run(
                 begin_league(home, plan.league.league_id, store, plan.agent_plans, new=new)
                 save_request(replace(request, store=None), plan.league.league_id, loader.overrides)
             if not no_web and not json:
-                print_pages_address(endpoint, plan.people)
+                print_pages_address(endpoint, plan.people, plan.guests)
             view = QuietView(plan, lambda: _rate_players(plan, store)) if json else LeagueView(plan)
+            pages = "" if no_web or json else endpoint.removesuffix("mcp")
             try:
-                completed = _play_league(plan, fleet, request.seed, view, started, stay=stay)
+                with read_page_keys(pages, print_remark) as keys:
+                    completed = _play_league(plan, fleet, request.seed, view, started, keys, stay=stay)
             except KeyboardInterrupt:
                 place = format_options({"--on": on if on != PROCESSES else None})
                 continued = f"`league run --resume{which}{place}` continues it."
@@ -213,6 +226,7 @@ def _play_league(
     seed: str | None,
     view: "QuietView",
     started: float,
+    keys: PageKeys,
     *,
     stay: bool,
 ) -> LeagueCompleted | None:
@@ -226,11 +240,11 @@ def _play_league(
     try:
         with interrupt_on_sigterm(), nonblocking_output(), processes as fleet:
             log.info("processes_started", league_id=league_id, pids=fleet.pids)
-            completed = _follow_league(fleet, view, stay=stay)
+            completed = _follow_league(fleet, view, keys, stay=stay)
             seconds = time.perf_counter() - started
             if stay and completed:
                 view.print_summary(completed, seconds)
-                _keep_serving(fleet)
+                _keep_serving(fleet, keys)
     except KeyboardInterrupt:
         log.warning("league_run_interrupted", league_id=league_id)
         raise
@@ -247,12 +261,15 @@ def _play_league(
     return completed
 
 
-def _follow_league(fleet: "LeagueProcesses | RayLeague", view: "QuietView", *, stay: bool) -> LeagueCompleted | None:
+def _follow_league(
+    fleet: "LeagueProcesses | RayLeague", view: "QuietView", keys: PageKeys, *, stay: bool
+) -> LeagueCompleted | None:
     """Show events until the manager ends, or with `stay` until the league is completed."""
     completed = None
     with view:
         for event in fleet.iter_events(TICK_SECONDS, view.show_remark):
             view.show_event(event)
+            keys.handle_pressed()
             if isinstance(event, LeagueCompleted):
                 completed = event
                 if stay:
@@ -260,11 +277,19 @@ def _follow_league(fleet: "LeagueProcesses | RayLeague", view: "QuietView", *, s
     return completed
 
 
-def _keep_serving(fleet: "LeagueProcesses | RayLeague") -> None:
-    print_remark("The manager and its pages stay until Ctrl-C.")
+def _keep_serving(fleet: "LeagueProcesses | RayLeague", keys: PageKeys) -> None:
+    """Serve until a key is pressed, or Ctrl-C; the keys that were pressed before don't count."""
+    from agent_league.launch.steady_output import drain_stdout
+
+    keys.handle_pressed()
+    drain_stdout()
+    print_remark(f"The manager and its pages stay until {keys.describe_end()}.")
+    if keys.are_there:
+        print_remark(NEXT_STEP)
     with suppress(KeyboardInterrupt):
         for _ in fleet.iter_events(TICK_SECONDS, print_remark):
-            pass
+            if keys.handle_pressed():
+                break
 
 
 def _require_champion(completed: LeagueCompleted) -> None:

@@ -57,7 +57,7 @@ def serve(
 
     Every file in config/leagues is a league at /leagues/NAME/, with its own /mcp and pages; a new file is found while
     the server runs, and `league new league NAME` writes one. A league starts once participants.start_with players are
-    there, or on `league start`. After a stop of any kind, every league goes on where it stopped.
+    there, or on `league admin start`. After a stop of any kind, every league goes on where it stopped.
     """
     from agent_league.launch.serving import run_async
     from agent_league.serve.league_server import ServerSettings

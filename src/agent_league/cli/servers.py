@@ -39,10 +39,19 @@ def servers(
         return
     console = make_stdout_console()
     rows = [
-        (one["address"], one["machine"], len(one["leagues"]), f"{one['work']:.1f}", f"{one['seconds_left']:.1f} s")
+        (
+            one["address"],
+            one["machine"],
+            one["version"],
+            len(one["leagues"]),
+            f"{one['work']:.1f}",
+            f"{one['seconds_left']:.1f} s",
+        )
         for one in told["servers"]
     ]
-    print_table(console, "Servers", ("internal address", "machine", "leagues", "work", "lease ends in"), rows)
+    print_table(
+        console, "Servers", ("internal address", "machine", "version", "leagues", "work", "lease ends in"), rows
+    )
     placed = [(league_id, one["address"]) for one in told["servers"] for league_id in one["leagues"]]
     if placed:
         print_table(console, "Leagues", ("league", "server"), sorted(placed))
@@ -64,6 +73,7 @@ def describe_servers(view: "DirectoryView") -> dict[str, Any]:
                 "server_id": row.server_id,
                 "address": row.address,
                 "machine": row.machine,
+                "version": row.version,
                 "seconds_left": round(view.seconds_left[row.server_id], 1),
                 "work": round(work[row.server_id], 1),
                 "leagues": owned[row.server_id],

@@ -1,4 +1,4 @@
-"""Setup and maintenance: `league init`, `rebuild`, `schemas`, `spec`, `bench` and `version`."""
+"""Setup and maintenance: `league init`, `rebuild`, `help`, and `league dev schemas`, `spec`, `bench` and `test`."""
 
 import os
 import sys
@@ -7,9 +7,15 @@ from typing import Annotated
 
 import typer
 
-from agent_league.cli.options import GameOption, HomeOption, StoreOption, open_existing_home
+from agent_league.cli.options import (
+    ExistingHomeOption,
+    GameOption,
+    StoredLeagueOption,
+    StoreOption,
+    choose_stored_league,
+    open_existing_home,
+)
 from agent_league.cli.terminal import print_remark
-from agent_league.version import __version__
 
 
 def init(
@@ -26,10 +32,10 @@ def init(
 
 
 def rebuild(
-    league_id: Annotated[str | None, typer.Option(help="The league (default: default_league_id).")] = None,
+    league_id: StoredLeagueOption = None,
     game: GameOption = None,
     store: StoreOption = None,
-    home: HomeOption = None,
+    home: ExistingHomeOption = None,
 ) -> None:
     """Write the files of a league (standings, rounds, lost match files) anew from the manager's database."""
     from agent_league.clock import SystemClock
@@ -38,7 +44,7 @@ def rebuild(
     from agent_league.league.resume import open_store
 
     home, loader = open_existing_home(home)
-    league = loader.load_league(league_id, game)
+    league = loader.load_league(league_id if game else choose_stored_league(home, loader, league_id), game)
     opened = open_store(home, store)
     try:
         saved = opened.read_season(league.league_id)
@@ -86,12 +92,26 @@ def bench(context: typer.Context) -> None:
 
     root = Path(os.environ.get("AGENT_LEAGUE_ROOT", Path(__file__).resolve().parents[3]))
     if not (root / "bench" / "__main__.py").is_file():
-        raise UserError("`league bench` needs a source checkout; run it as ./league bench there.")
+        raise UserError("`league dev bench` needs a source checkout; run it as ./league dev bench there.")
     paths = os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-m", "bench", *context.args]
     os.execve(sys.executable, command, {**os.environ, "PYTHONPATH": paths})  # noqa: S606 - signals go straight to it
 
 
-def version() -> None:
-    """Print the version."""
-    sys.stdout.write(f"agent-league {__version__}\n")
+def test() -> None:
+    """Run the checks and the tests (needs a source checkout)."""
+    from agent_league.errors import UserError
+
+    raise UserError("`league dev test` is ./league test of a source checkout; run it there.")
+
+
+def help_(
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[COMMAND]", help="The command.", show_default=False)
+    ] = None,
+) -> None:
+    """Tell what a command does and which options it has; without one, list the commands."""
+    from agent_league.cli.app import app
+    from agent_league.cli.terminal import spell_command
+
+    app([*(words or []), "--help"], prog_name=spell_command("").rstrip())

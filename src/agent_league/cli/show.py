@@ -279,6 +279,7 @@ def _describe_outcome(match: Mapping[str, Any], result: "MatchResult | None") ->
 def _read_match(reader: "LeagueReader", match_id: str, _: int | None) -> dict[str, Any]:
     from agent_league.league.match_file_reader import read_match
     from agent_league.referee.transcript import filter_objects
+    from agent_league.storage.match_segments import find_match_size
 
     season = reader.state
     known = [pairing.match_id for pairing in season.schedule.pairings]
@@ -297,7 +298,7 @@ def _read_match(reader: "LeagueReader", match_id: str, _: int | None) -> dict[st
         "calls": _summarise_calls(file) if file else None,
         "file": str(path) if file else None,
         "no_file": filed.missing_reason or None if filed else None,
-        "is_filed": path.is_file(),
+        "is_filed": find_match_size(path) > 0,
     }
 
 

@@ -43,12 +43,16 @@ def simulate(
     players: Annotated[
         str,
         typer.Option(
-            help="The strategies that play, see `league strategies`; one may be named twice.", metavar="A,B..."
+            "--strategy",
+            help="The strategies that play, see `league strategies`; one may be named twice.",
+            metavar="A,B...",
         ),
     ],
     game: Annotated[str, typer.Option(help="The game to play, see `league games`.", metavar="GAME")] = "even_odd",
     param: ParamOption = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Games that each pair plays, sides alternating.")] = 1000,
+    rounds: Annotated[
+        int, typer.Option("--games", min=1, help="Games that each pair plays, sides alternating.")
+    ] = 1000,
     seed: Annotated[str | None, typer.Option(help="The same seed gives the same table, whatever --jobs is.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes to use.")] = 1,
     series: Annotated[
@@ -96,7 +100,7 @@ def simulate(
         with divert_prints():
             remarks = tournament.check_players()
     except UserError as error:
-        raise UserError(f"--{error}" if str(error).startswith("series: ") else f"--players: {error}") from None
+        raise UserError(f"--{error}" if str(error).startswith("series: ") else f"--strategy: {error}") from None
     for remark in remarks:
         print_remark(remark)
     started = time.perf_counter()
@@ -172,13 +176,17 @@ def _rate_players(tournament: "Tournament", board: "Scoreboard", method: RankMet
 def _print_scoreboard(tournament: "Tournament", board: "Scoreboard", ratings: "TournamentRatings") -> None:
     from rich.console import Console
 
-    from agent_league.lab.score_tables import cut_names, make_cross_table, make_score_table
+    from agent_league.lab.score_tables import RATING_SPARE, fit_names, make_cross_table, make_score_table
 
     console = Console(highlight=False)
     rows, width = board.rows(), console.width
     title = f"{tournament.game_type}: {_games_text(tournament.rounds)} for each pair, seed {tournament.seed}"
     cross = make_cross_table(board, rows, width) if len(rows) > 2 else None
-    for table in (make_score_table(board, rows, title, width), cross, cut_names(ratings.tabulate(), width)):
+    for table in (
+        make_score_table(board, rows, title, width),
+        cross,
+        fit_names(ratings.tabulate(), width, RATING_SPARE),
+    ):
         if table:
             console.print(make_rich_table(table, title_style="table.title"))
     if len(rows) > 2 and cross is None:
@@ -191,8 +199,9 @@ def _print_scoreboard(tournament: "Tournament", board: "Scoreboard", ratings: "T
 
 def _describe_problems(board: "Scoreboard") -> Iterator[str]:
     """List faults and changed game states, which make the table less trustworthy."""
+    faults = {row.name: row.total.tally.faults for row in board.rows()}
     for name, fault in board.first_faults.items():
-        yield f"{name}: the first fault: {fault}."
+        yield f"{name} failed or broke the rules {faults[name]} times; random moves stand for it there. First: {fault}."
     for one, other in sorted(board.spoiled_pairs):
         yield f"{one} or {other} changed the game's state instead of playing: what came of their games means nothing."
 

@@ -1,4 +1,4 @@
-"""`league simulate-faults`: play simulated leagues with injected faults, one for each seed."""
+"""`league dev simulate-faults`: play simulated leagues with injected faults, one for each seed."""
 
 import os
 import re
@@ -149,7 +149,7 @@ def _parse_fault_kinds(text: str) -> tuple[Any, ...]:
 def _repeat_command(scenario: Any, players: int | None, referees: int | None, faults: str) -> str:
     chosen = {"--players": players, "--referees": referees, "--faults": faults, "--format": scenario.format}
     options = "".join(f" {name} {value}" for name, value in chosen.items() if value)
-    return f"league simulate-faults --seeds {scenario.seed}{options} --trace"
+    return f"league dev simulate-faults --seeds {scenario.seed}{options} --trace"
 
 
 def _failure_report(report: Any, again: str) -> str:

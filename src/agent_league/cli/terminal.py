@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,7 @@ READER_GONE_ERRORS = (errno.EPIPE, errno.EIO)
 """Error numbers of a closed pipe and of a terminal that is gone."""
 MAX_SHOWN_ROWS = 15
 """Rows of a standings table while a league is played."""
-_QUOTED_COMMAND = re.compile(r"`league (?=[a-z])")
+_QUOTED_COMMAND = re.compile(r"`league (?=[a-z-])")
 
 
 def rewrite_commands(sentence: str) -> str:
@@ -189,15 +189,24 @@ def write_output(path: str, content: bytes) -> None:
 
 
 @contextmanager
-def show_progress_bar(*, quiet: bool, has_end: bool = True) -> "Iterator[Progress]":
+def show_progress_bar(
+    *, quiet: bool, has_end: bool = True, describe_end: Callable[[], str] | None = None
+) -> "Iterator[Progress]":
     """Show a progress bar on stderr; its `disable` is True if that is no terminal or `quiet` is set.
 
-    Without an end in sight it is a line of text.
+    Without an end in sight it is a line of text. `describe_end` says how long it takes; without it, that follows from
+    how fast it went so far.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text
 
-    bar = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) if has_end else ()
+    class EndColumn(ProgressColumn):
+        def render(self, task: object) -> Text:
+            return Text(describe_end() if describe_end else "", style="progress.remaining")
+
+    end = EndColumn() if describe_end else TimeRemainingColumn()
+    bar = (BarColumn(), MofNCompleteColumn(), end) if has_end else ()
     console = Console(file=sys.stderr)  # this stream, whatever stands in for it later
     is_disabled = quiet or not sys.stderr.isatty()
     text = TextColumn("{task.description}")

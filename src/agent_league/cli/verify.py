@@ -44,13 +44,15 @@ def verify(
 
 def _find_match_files(paths: list[Path]) -> list[Path]:
     """List the match files: files as they are, all JSON files of a folder, the matches of a SHARED folder."""
+    from agent_league.storage.match_segments import list_match_paths
+
     found: list[Path] = []
     for path in paths:
         if not path.is_dir():
             found.append(path)
             continue
         matches = path / "data" / "matches"
-        inside = sorted((matches if matches.is_dir() else path).rglob("[!.]*.json"))
+        inside = list_match_paths(matches if matches.is_dir() else path)
         if not inside:
             raise UserError(f"No match files in {path}.")
         found += inside
@@ -60,9 +62,10 @@ def _find_match_files(paths: list[Path]) -> list[Path]:
 def _verify_file(path: Path) -> dict[str, Any]:
     from agent_league.referee.match_file import NotAMatchFile
     from agent_league.referee.verify import verify_match
+    from agent_league.storage.match_segments import read_match_bytes
 
     try:
-        content = orjson.loads(path.read_bytes())
+        content = orjson.loads(read_match_bytes(path))
         if not isinstance(content, dict):
             raise NotAMatchFile("not a match file: expected a JSON object")
         if content.get("rebuilt") is True:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_league.cli.terminal import draw_standings, make_stdout_console, print_lines
+from agent_league.cli.options import choose_league_address
+from agent_league.cli.terminal import draw_standings, make_stdout_console, print_lines, print_model_usage
 
 if TYPE_CHECKING:
     from agent_league.cli.watch_view import WatchedLeague
@@ -14,8 +15,13 @@ if TYPE_CHECKING:
 
 def watch(
     url: Annotated[
-        str, typer.Argument(metavar="[URL]", help="The League Manager's address.")
-    ] = "http://localhost:8000",
+        str | None,
+        typer.Argument(
+            metavar="[URL]",
+            help="The League Manager's address (default: that of the league that runs here, or ran last).",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Watch a league live, from anywhere, until it is over: its table, its matches, what happens, who is in trouble.
 
@@ -24,7 +30,7 @@ def watch(
     from agent_league.http.hosts import parse_manager_endpoint
     from agent_league.launch.serving import run_async
 
-    run_async(_follow_league(parse_manager_endpoint(url, "URL")))
+    run_async(_follow_league(parse_manager_endpoint(url or choose_league_address(), "URL")))
 
 
 async def _follow_league(endpoint: str) -> None:
@@ -44,6 +50,7 @@ async def _follow_league(endpoint: str) -> None:
                     break
     console, rows = make_stdout_console(), board.standings_rows()
     console.print(draw_standings(rows, board.title, len(rows)))
+    print_model_usage(console, board.read_model_usage())
     print_lines(console, [board.closing_sentence()])
 
 

@@ -17,6 +17,7 @@ from rich.text import Text
 from agent_league.clock import format_countdown, format_duration, parse_utc
 from agent_league.config.models import Tiebreaker
 from agent_league.launch.live_feed import FeedChange, FeedDisconnected, FeedRemark, FeedUpdate
+from agent_league.model.model_usage import ModelUsage
 from agent_league.model.result_words import format_champions, format_count
 from agent_league.model.results import StandingsRow
 from agent_league.text import MAX_SENTENCE, capitalise, to_printable
@@ -100,6 +101,12 @@ class WatchedLeague:
             )
             for row in _read_rows(self._section("standings"), "rows")
         ]
+
+    def read_model_usage(self) -> dict[str, ModelUsage]:
+        """Read what the players' language models used, by player."""
+        rows = _read_rows(self._section("models"), "rows")
+        found = {_read_text(row, "player_id"): ModelUsage.from_json(row) for row in rows}
+        return {player_id: used for player_id, used in found.items() if player_id and used}
 
     def closing_sentence(self) -> str:
         progress = self._section("progress")
@@ -258,12 +265,24 @@ class WatchedLeague:
     def _side_blocks(self, lines: int) -> list[list[Text]]:
         """Make the blocks for matches, news and agents in trouble; together at most so many lines."""
         trouble = _make_block("In trouble", self._trouble_lines(), max(lines // 4, 2))
-        rest = lines - len(trouble)
+        models = _make_block("Language models", self._model_lines(), max(lines // 4, 2))
+        rest = lines - len(trouble) - len(models)
         matches, news = self._match_lines(), self._feed_lines()
         for_news = max(rest - len(matches) - 1, rest // 2)
         for_matches = rest - min(len(news) + 1, for_news)
-        blocks = (_make_block(self._round_title(), matches, for_matches), _make_block("News", news, for_news), trouble)
-        return [block for block in blocks if block]
+        round_ = _make_block(self._round_title(), matches, for_matches)
+        return [block for block in (round_, _make_block("News", news, for_news), models, trouble) if block]
+
+    def _model_lines(self) -> list[Text]:
+        return [
+            Text(
+                f"{player_id} {used.model}: {used.tokens:,} tokens, {used.cost_text}, "
+                f"{used.illegal_answers} illegal, {used.late_answers} late",
+                no_wrap=True,
+                overflow="ellipsis",
+            )
+            for player_id, used in self.read_model_usage().items()
+        ]
 
     def _round_title(self) -> str:
         round_ = self._section("round")

@@ -2,6 +2,7 @@
 
 from agent_league.config.loader import ConfigLoader
 from agent_league.config.models import (
+    DEFAULT_KEY_VARIABLE,
     AgentsConfig,
     GamesRegistry,
     LeagueConfig,
@@ -14,6 +15,7 @@ from agent_league.config.models import (
 )
 
 __all__ = [
+    "DEFAULT_KEY_VARIABLE",
     "AgentsConfig",
     "ConfigLoader",
     "GamesRegistry",

@@ -17,6 +17,7 @@ from agent_league.config.times import TimesConfig
 from agent_league.config.webhooks import WebhookConfig
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.grade_formula import ANY_COLUMN, parse_formula
+from agent_league.model.looks import COLOR_FORM, SIGN_EXPECTED, is_sign
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 
@@ -102,22 +103,35 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 class NetworkConfig(ConfigModel):
     base_host: str = "localhost"
+    """The host in the addresses our agents hand in."""
     default_league_manager_port: Port = 8000
+    """Where the manager is, on this machine; `league_manager.endpoint` in `agents_config.json` must say the same."""
     default_referee_port_range: PortRange = (8001, 8010)
+    """First and last port of referees; `league run` begins to count at the first."""
     default_player_port_range: PortRange = (8101, 8199)
+    """First and last port of players, likewise."""
     allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "::1")
-    """Hosts that an agent's address may name; `*` allows every host."""
+    """Hosts that an agent's address may name, and by which ours may be called (beside `network.base_host` and their
+    own address); `*` allows all."""
     webhook_hosts: tuple[str, ...] = ("hooks.slack.com", "discord.com")
-    """Hosts beside these to which webhooks may post; `*` allows every public address."""
+    """The hosts, beside `network.allowed_hosts`, to which webhooks may post (docs/weeks.md#webhooks); `*`: every
+    public address."""
     allowed_origins: tuple[str, ...] = ()
-    """Web pages of others that may call our agents, such as `http://localhost:3000`; `*` allows every page."""
+    """Web pages of others that may call our agents, such as `http://localhost:3000`; our own pages always may; `*`
+    allows all."""
     public_url: PublicUrl | None = None
-    """The address by which others reach a server behind a proxy, with its base path; None: the one it listens on."""
+    """The address by which others reach a server behind a proxy, with its base path, such as
+    `https://example.org/league`; host, scheme and prefix of all links and addresses come from it, never from a
+    header."""
+    links: bool = True
+    """Whether agents that `league run` starts are called over links, one connection for all agents of a process, by
+    those that know them; by others as ever."""
     trusted_proxies: tuple[ProxyAddress, ...] = ()
-    """Addresses or networks of proxies whose `X-Forwarded-For` is believed; that of all others is ignored."""
+    """Addresses or networks of proxies whose `X-Forwarded-For` is believed, such as `127.0.0.1`; of several
+    addresses in it the last that isn't a trusted proxy counts; that of all others is ignored."""
 
     lease_sec: Annotated[float, Field(ge=1, le=600)] = 6
-    """Seconds after which the leagues of a server that has gone silent go on at another one of the same store."""
+    """Seconds after which the leagues of a server that has gone silent go on at another one of the same PostgreSQL."""
 
     @property
     def public_host(self) -> str | None:
@@ -136,70 +150,97 @@ class NetworkConfig(ConfigModel):
 
 class SecurityConfig(ConfigModel):
     enable_auth_tokens: bool = True
+    """Whether calls to the manager need the caller's token."""
     token_length: Annotated[int, Field(ge=32, le=256)] = 32
     """Random bytes in a token."""
     token_ttl_hours: Annotated[float, Field(gt=0, le=87600)] = 24
+    """Hours that a token is valid; in a league with `times`, and on a ladder, it is valid for a year."""
     allow_tokenless_return: bool | None = None
-    """Whether an agent of the same name and address may return without its token; None: in a loopback league only."""
+    """Whether the same name at the same address may register again without its token; None: in a loopback league
+    only, and not where its owner registered with an `application_key`, as ours do."""
     verify_callers: bool = True
-    """Whether players and referees answer only calls with a token that the manager has signed."""
+    """Whether players and referees answer only whom the manager's signature vouches for (`league player --practice`
+    answers anybody)."""
     require_player_tokens: bool = False
-    """Whether an answer without its player's own token is rejected."""
+    """Whether an answer without its player's own token counts as none (E011, E012)."""
     allow_referee_tokens: bool | None = None
-    """Whether players accept a referee's own token, as in the seeds; None: in a loopback league only."""
+    """Whether players answer a referee that shows its own token, as older documents of the protocol have it,
+    instead of the match token; None: in a loopback league only."""
     rate_limit_per_sec: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
-    """Requests per second that an agent accepts from one network address; None: no limit."""
+    """Calls that one address may make each second, E014 beyond that; None: any number."""
     rate_limit_burst: Annotated[int, Field(ge=1, le=1_000_000)] = 50
-    """Requests that may come at once before the rate limit applies."""
+    """Calls that an address may make at once before that counts."""
 
 
 class ToleranceConfig(ConfigModel):
     strict: bool = False
-    """Whether every deviation from the protocol's own message form is an error, as for grading."""
+    """Whether a message in another form than the protocol's own is an error, as for grading (`--strict`); see
+    docs/interoperation.md."""
 
 
 class TimeoutConfig(ConfigModel):
     register_referee_timeout_sec: Seconds = 10
+    """Seconds for the answer to a referee's registration."""
     register_player_timeout_sec: Seconds = 10
+    """Seconds for the answer to a player's registration."""
     game_join_ack_timeout_sec: Seconds = 5
+    """Seconds for an answer to an invitation."""
     v1_game_join_ack_timeout_sec: Seconds = 30
-    """The same for players of `league.v1`, whose invitations say 30 s."""
+    """The same for players of `league.v1`, whose invitations say so."""
     move_timeout_sec: Seconds = 30
+    """Seconds for a move."""
     game_over_timeout_sec: Seconds = 5
+    """Seconds for taking notice of a result."""
     generic_response_timeout_sec: Seconds = 10
+    """Seconds for everything else."""
+
+    def limit(self, most: float | None) -> "TimeoutConfig":
+        """Return the same with none longer than `most` seconds; None: no limit."""
+        if most is None:
+            return self
+        return self.model_copy(
+            update={name: min(most, value) for name, value in self if name in TimeoutConfig.model_fields}
+        )
 
 
 class RetryPolicy(ConfigModel):
     max_retries: AttemptCount = 3
-    """Attempts in all for one request, the first included."""
+    """Attempts in all for one question."""
     base_delay_sec: DelaySeconds = 2.0
+    """Seconds before the second attempt."""
     backoff_strategy: Literal["exponential", "fixed"] = "exponential"
+    """Whether that time doubles with each attempt, or stays."""
 
 
 class CircuitBreakerConfig(ConfigModel):
     failure_threshold: Annotated[int, Field(ge=1)] = 5
+    """Unanswered calls in a row that suspend an agent."""
     probe_after_sec: Seconds = 30
+    """Seconds until a suspended agent is asked whether it is back; doubles each time."""
 
 
 class HeartbeatConfig(ConfigModel):
     interval_sec: Seconds = 2
-    """How often a manager asks a referee for the state of its running matches."""
+    """How often a referee that has matches running is asked how they stand."""
     lease_sec: Seconds = 10
-    """After so long without an answer, a referee's matches are given to another."""
+    """After so long without an answer its matches go to another."""
     match_sec: Seconds = 3600
-    """Longest duration of a match; its match tokens are valid as long."""
+    """How long a referee may take for one match (its tokens are valid three times as long); overdue twice with no
+    other referee, a match is void; one that isn't ours has as long as a match can take with all attempts (210 s as
+    shipped)."""
     quiet_sec: Seconds = 30
-    """After so long without a call from its manager, an agent checks that the manager is still there."""
+    """After so long without a word from the manager an agent asks whether it is still there."""
 
 
 class LoggingConfig(ConfigModel):
     level: LogLevel = "INFO"
+    """From which level on events are logged; see docs/reference.md#logs."""
     messages: bool = True
-    """Whether every message sent and received is a line of its own."""
+    """Whether every message sent and received is a line in the log of each who sent or received it."""
     max_file_mib: Annotated[float, Field(gt=0, le=1_000_000)] = 32
-    """A log file that would grow beyond this is renamed to `.1`."""
+    """A log file that would grow beyond this is renamed, to `P01.log.jsonl.1`, and another is begun."""
     old_files: Annotated[int, Field(ge=0, le=1000)] = 3
-    """Renamed files that are kept of each log."""
+    """So many renamed files of each log are kept."""
 
     @property
     def logger_options(self) -> dict[str, Any]:
@@ -218,6 +259,7 @@ class SystemConfig(ConfigModel):
     system_id: str = "league_system"
     protocol_version: Literal["league.v2"] = "league.v2"
     default_league_id: str
+    """The league file that counts where no `--league-id` is given."""
     network: NetworkConfig = NetworkConfig()
     security: SecurityConfig = SecurityConfig()
     tolerance: ToleranceConfig = ToleranceConfig()
@@ -227,7 +269,7 @@ class SystemConfig(ConfigModel):
     heartbeat: HeartbeatConfig = HeartbeatConfig()
     logging: LoggingConfig = LoggingConfig()
     webhooks: tuple[WebhookConfig, ...] = ()
-    """Where news of all leagues of this folder are posted."""
+    """Where news of all leagues of this folder are posted; see docs/weeks.md#webhooks."""
 
     def without_caller_checks(self) -> "SystemConfig":
         """Return a copy for practice, in which an agent answers every caller."""
@@ -251,10 +293,20 @@ class RefereeEntry(ConfigModel):
     active: bool = True
 
 
+def _check_sign(text: str) -> str:
+    if text and not is_sign(text):
+        raise ValueError(f"expected {SIGN_EXPECTED}")
+    return text
+
+
 class PlayerEntry(ConfigModel):
     player_id: str
     display_name: str
     version: str = "1.0.0"
+    color: Annotated[str, Field(pattern=f"^({COLOR_FORM})?$")] = ""
+    """Its colour on pages, such as #c0392b."""
+    avatar: Annotated[str, AfterValidator(_check_sign)] = ""
+    """Its sign on pages: one to three characters, such as an emoji."""
     game_types: tuple[str, ...]
     default_endpoint: Endpoint
     active: bool = True
@@ -292,45 +344,58 @@ class AgentsConfig(ConfigModel):
 
 class ScoringConfig(ConfigModel):
     win_points: int = 3
+    """Points for a match that was won."""
     draw_points: int = 1
+    """Points for a draw."""
     loss_points: int = 0
+    """Points for a match that was lost."""
     technical_loss_points: int = 0
+    """Points for a match that was lost by silence or by answers that can't be used."""
     tiebreakers: tuple[Tiebreaker, ...] = ("wins", "head_to_head", "draws")
+    """What separates players with the same points, in order; a Swiss league whose file names none has
+    `buchholz_cut_1`, `buchholz`, `wins`; see docs/formats.md#the-table."""
 
 
 class StageConfig(ConfigModel):
     """One stage of a league of several: a format, and how many players go on from it."""
 
     format: str
+    """The format of this stage."""
     settings: dict[str, Any] = Field(default_factory=dict)
+    """The format's own settings."""
     advance: Annotated[int, Field(ge=1)] | None = None
     """Players who go on to the next stage, from each group if there are groups; none after the last stage."""
 
 
 class SchedulingConfig(ConfigModel):
     format: str = "round_robin"
-    """The tournament format; `league formats` lists them."""
+    """The tournament format: `round_robin`, `double_round_robin`, `swiss`, `knockout`, `double_elimination`, `groups`,
+    `gauntlet`; see docs/formats.md. `--format` sets it for one run."""
     settings: dict[str, Any] = Field(default_factory=dict)
-    """The format's own settings, such as `best_of`."""
+    """The format's own settings, such as `best_of`; `--set scheduling.settings.best_of=3`."""
     stages: tuple[StageConfig, ...] = ()
-    """Formats one after the other, in place of `format`."""
+    """Formats one after the other, in place of `scheduling.format`."""
     seeding: Literal["order", "lot", "rating"] = "order"
     """Who is the favourite: who registered first, the lot, or who has the highest of `ratings`."""
     ratings: dict[str, float] = Field(default_factory=dict)
     """Ratings of players by name, for seeding; a player without one comes after those with one."""
     seeded_players: tuple[str, ...] = ()
-    """Ids of the players, the favourite first. Set when the league starts."""
+    """The players' ids, the favourite first; set when the league starts."""
     lot: str | None = None
-    """Decides what nothing else does, such as the order of players who are level; None: chosen with the season."""
+    """Decides what nothing else does; None: chosen with the season. `--seed` sets it for one run."""
     matches_per_round: Annotated[int, Field(ge=1)] | None = None
-    """Most matches in one round of a round robin; None: all pairs of the round."""
+    """Splits rounds that have more, where the league is named (`--league-id`, `--game`) or this is set with
+    `--set`; else, and where it is null, a round has all its pairs."""
     rounds: Annotated[int, Field(ge=1)] | None = None
-    """Number of rounds to play; None: as many as the format needs."""
+    """Only so many rounds are played, so that a thousand players can have a league of three rounds; None: as many
+    as the format needs. `league run --rounds N` sets it for one run."""
     play_off: bool = False
-    """Whether those who are level in first place after all tiebreakers play for it."""
+    """Whether who is level in first place after all tiebreakers plays for it; see docs/formats.md#the-table."""
     overlap_rounds: bool = False
-    """Whether free players start the next round while matches of the last one are running."""
+    """Whether players who are free go on into the next round while matches of the last are still played; rounds are
+    announced and end in order all the same, each with the table as of its end, and at most 16 are open at once."""
     referee_assignment: AssignmentStrategy = "least_connections"
+    """Which referee gets a match; `weighted` goes by `max_concurrent_matches`."""
 
 
 LADDER_FORMAT = "ladder"
@@ -347,7 +412,7 @@ class LadderConfig(ConfigModel):
     interval_sec: Seconds = 120
     """How often everybody who is free is paired."""
     matches_per_hour: Annotated[int, Field(ge=1, le=100_000)] = 30
-    """Matches in an hour that a player gets by itself; those that it asks for come on top."""
+    """Matches in an hour that a player gets by itself."""
     requests: Literal["automatic", "accepted", "off"] = "automatic"
     """Whether a request is played at once, only if the other player accepts it, or never."""
     requests_per_hour: Annotated[int, Field(ge=1, le=100_000)] = 6
@@ -355,9 +420,9 @@ class LadderConfig(ConfigModel):
     house_bots: tuple[str, ...] = ("random",)
     """Strategies that play in the manager's own process, as pass marks."""
     check: bool = True
-    """Whether a player is checked when it comes, and meets only house bots until it passes."""
+    """Whether players are checked when they come, and meet only house bots until they pass."""
     keep_matches: Annotated[int, Field(ge=100, le=100_000)] = 1000
-    """Finished matches that are kept one by one; older ones count only in sums."""
+    """Finished matches that are kept one by one; older ones count in sums."""
 
     @field_validator("house_bots")
     @classmethod
@@ -369,9 +434,11 @@ class LadderConfig(ConfigModel):
 
 class ParticipantsConfig(ConfigModel):
     min_players: Annotated[int, Field(ge=2)] = 2
+    """The fewest players with which a league starts."""
     max_players: Annotated[int, Field(ge=2)] = 100
+    """The most players that a league takes."""
     start_with: Annotated[int, Field(ge=2)] | None = None
-    """`league serve` starts the league once so many players are there; None: on the organiser's command."""
+    """`league serve` starts the league once so many players are there; without it on `league admin start` alone."""
 
 
 def _check_formula(text: str) -> str:
@@ -381,9 +448,9 @@ def _check_formula(text: str) -> str:
 
 class GradingConfig(ConfigModel):
     rule: GradeRule = "points"
-    """A ready-made formula: the points, the share of players that aren't ranked higher, or the course's rules."""
+    """The ready-made formula of a grade: `points`, `rank_share` or `course_v1`; see docs/grades.md."""
     formula: Annotated[str, AfterValidator(_check_formula)] | None = None
-    """One's own formula, in place of `rule`: numbers, columns, + - * /, comparisons, min, max and if."""
+    """A formula of one's own in place of `rule`: numbers, columns, + - * /, comparisons, min, max and if."""
     points_possible: Annotated[float, Field(gt=0, le=1_000_000)] = 100
     """The most that a gradebook should expect."""
     assignment: str = ""
@@ -397,10 +464,13 @@ class LeagueConfig(ConfigModel):
     league_id: str
     display_name: str = ""
     protocol: Literal["league.v1", "league.v2"] | None = None
-    """Protocol expected of its players; if all of them use `league.v1` at the start, its rules apply."""
+    """`league.v1` or `league.v2`: what the players of `league run` speak; None: `league.v2`. A league plays the
+    rules of `league.v1` if all its players speak that when it starts."""
     game_type: str
+    """The game; see docs/games.md. `--game` sets it for one run."""
     game_parameters: dict[str, Any] = Field(default_factory=dict)
-    """Parameters that differ from the registry's."""
+    """What the game is played by, beside its entry in the manager's `games_registry.json`; every START_MATCH
+    carries all of it. `--param NAME=VALUE` sets one for one run."""
     status: str = "ACTIVE"
     created_at: str | None = None
     scoring: ScoringConfig = ScoringConfig()
@@ -408,14 +478,21 @@ class LeagueConfig(ConfigModel):
     participants: ParticipantsConfig = ParticipantsConfig()
     grading: GradingConfig = GradingConfig()
     ladder: LadderConfig | None = None
-    """Makes the league a practice ladder; the format under `scheduling` is not used then."""
+    """Makes the league a practice ladder (docs/ladder.md); `{}` with all the defaults. `--format ladder` sets it
+    for one run."""
     times: TimesConfig = TimesConfig()
     webhooks: tuple[WebhookConfig, ...] = ()
-    """Where news of this league are posted, beside those of `system.json`."""
+    """Where news of this league are posted, beside those of `system.json`; see docs/weeks.md#webhooks."""
     registration: Literal["open", "keys"] | None = None
-    """Whether players need the sign-up address of a team; None: as soon as there is a roster, on loopback never."""
+    """`keys`: players come in by the sign-up address of their team alone; `open`: anybody. None: `keys` as soon as
+    `league class` has made a roster, but on this machine alone always `open`."""
     visibility: Literal["everything", "pseudonyms", "top_ten", "members"] = "everything"
-    """What visitors see: all names, pseudonyms, the names of the top ten, or nothing unless they are members."""
+    """What visitors see on pages, in `/events`, `/metrics`, exports, the archive and open tools: `everything`;
+    `pseudonyms`; `top_ten`, the first ten with their matches, once there are results, and of the others nothing but
+    their number (in a bracket their pseudonyms); `members`, nothing. A team sees itself as well, and in a league
+    for `members` all, on every page once it has opened that of its key (docs/class.md); organisers see
+    all. What is sent to all agents has every row, with pseudonyms, as each looks for its own; in a league for
+    `members` with names. What was said in matches is then for organisers alone."""
 
     @model_validator(mode="after")
     def _choose_tiebreakers(self) -> Self:
@@ -532,6 +609,10 @@ def _check_variable_reference(text: str) -> str:
 VariableReference = Annotated[str, AfterValidator(_check_variable_reference)]
 
 
+DEFAULT_KEY_VARIABLE = "LEAGUE_LLM_API_KEY"
+BASE_URL_PLACES = "llm.base_url in defaults/player.json, or --base-url of `league player`"
+
+
 class LlmSettings(ConfigModel):
     """Settings of the strategy `llm`. API keys come from the environment alone, so there is no field for them."""
 
@@ -539,8 +620,9 @@ class LlmSettings(ConfigModel):
     """`provider:model` as pydantic-ai names it; with a `base_url`, the model's name on that server."""
     base_url: Annotated[str, AfterValidator(_check_model_server)] | None = None
     """A server with OpenAI's chat API: Ollama, vLLM, LM Studio, ..."""
-    api_key_variable: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = "LEAGUE_LLM_API_KEY"
-    """The environment variable with the API key for the server at `base_url`, if that needs one."""
+    api_key_variable: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = DEFAULT_KEY_VARIABLE
+    """The environment variable with the API key for the server at `base_url`; it has to be set, but for the default,
+    without which no key is sent."""
     output: Literal["auto", "tool", "native", "prompted"] = "auto"
     """How the model returns its answer; auto: as the server at `base_url` can, else pydantic-ai's choice."""
     prompt: str | None = None

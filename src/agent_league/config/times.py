@@ -159,23 +159,24 @@ class TimesConfig(ConfigModel):
     """When a league's steps are due. Local times are in `time_zone`; dates may have an offset of their own."""
 
     time_zone: Annotated[str, AfterValidator(_check_zone)] = "UTC"
-    """The IANA name of the zone of all times without an offset, such as `Europe/Berlin`."""
+    """The zone of all times without an offset, by its IANA name, such as `Europe/Berlin`; see docs/weeks.md."""
     registration_opens: DateText | None = None
     """From when on new players may register; None: at once."""
     registration_closes: DateText | None = None
     """Until when new players may register; None: until the start."""
     start: DateText | None = None
-    """When the league starts with those who are there; None: when enough have registered, or on command."""
+    """When the league starts, with those who are there; None: once the expected agents have registered, or on
+    `league admin start`."""
     rounds: tuple[Annotated[str, AfterValidator(_check_round_time)], ...] = ()
-    """Times of day at which rounds begin, such as `mon wed 18:00`; none: one round after the other."""
+    """Times at which rounds begin: `"18:00"`, `"mon wed 18:00"`, `"mon-fri 18:00"`; none: one round after the other."""
     rounds_each_time: Annotated[int, Field(ge=1, le=1000)] = 1
-    """Rounds that are played one after the other at each of these times."""
+    """Rounds that are played at each of these times."""
     quiet_hours: tuple[Annotated[str, AfterValidator(_check_quiet_hours)], ...] = ()
-    """Hours in which no match begins, such as `22:00-07:00` or `sat sun 00:00-24:00`."""
+    """Hours in which no match begins: `"22:00-07:00"`, `"sat sun 00:00-24:00"`; matches in play end."""
     holidays: tuple[Annotated[str, AfterValidator(_check_holidays)], ...] = ()
-    """Days without rounds and matches, such as `2026-12-24..2027-01-06`."""
+    """Days without rounds and matches: `"2026-12-24..2027-01-06"`."""
     freeze: Annotated[str, AfterValidator(_check_freeze)] | None = None
-    """From when on no agent is admitted or replaced: a date, or `24h before final`, `2 days before last stage`."""
+    """From when on no player is admitted or replaced: a date, `"24h before final"` or `"2 days before last stage"`."""
 
     @property
     def plan(self) -> TimePlan:

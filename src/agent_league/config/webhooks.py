@@ -39,7 +39,9 @@ class WebhookConfig(ConfigModel):
     url_file: str | None = None
     """The file that holds the address; relative to the SHARED folder."""
     kind: Literal["json", "slack", "discord"] = "json"
+    """The form in which news are posted."""
     events: tuple[WebhookEvent, ...] = ALL_EVENTS
+    """The news that are posted."""
     secret_env: VariableName | None = None
     """The environment variable with the secret that signs JSON."""
     secret_file: str | None = None

@@ -94,7 +94,10 @@ def is_legal_move(legal: Sequence[Move], move: Move) -> bool:
     """Whether a move is one of the legal ones, with equal value and types; fast for a range."""
     if isinstance(legal, range):
         return type(move) is int and move in legal
-    return any(_is_same_value(option, move) for option in legal)
+    for option in legal:  # noqa: SIM110 - `any` takes twice as long, and this is asked for every move
+        if _is_same_value(option, move):
+            return True
+    return False
 
 
 def is_long_range(moves: Sequence[Move]) -> TypeGuard[range]:

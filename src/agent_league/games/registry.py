@@ -6,6 +6,7 @@ is found as well, and replaces an installed game of the same name.
 """
 
 import os
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from agent_league.config.python_files import load_python_file
+from agent_league.config.python_files import is_python_file, load_python_file
 from agent_league.errors import ConfigError, UserError
 from agent_league.games.base import BadParameters, Rules, State
 from agent_league.games.game_messages import Moves, PlainWire, RepeatedWire, Wire
@@ -23,7 +24,7 @@ from agent_league.games.repeated import HOW_TO_REPEAT, RepeatedRules, repeat_rul
 from agent_league.games.scene import SceneFunction
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import list_known_names
-from agent_league.text import MAX_PHRASE, quote
+from agent_league.text import MAX_PHRASE, capitalise, quote
 
 GAME_ENTRY_POINTS = "agent_league.games"
 SOURCE_ENTRY_POINTS = "agent_league.game_sources"
@@ -208,8 +209,21 @@ def load_game(game_type: str) -> Game:
     source, colon, name = game_type.partition(":")
     if colon and source in source_names():
         return load_source(source).load(name)
+    if is_python_file(game_type):
+        how = f"`export {FILES_VARIABLE}={shlex.quote(game_type)}` makes it known, `league games` lists it"
+        raise ConfigError("game_type", "", f"{game_type!r} is a file, expected the name of its game: {how}")
     known = (*game_types(), *(f"{source}:NAME" for source in source_names()))
     raise ConfigError("game_type", "", f"no game {game_type!r} is installed {list_known_names(game_type, known)}")
+
+
+@cache
+def find_game_title(game_type: str) -> str:
+    """Return the title by which people know a game; its name in words if it can't be loaded here. May take seconds."""
+    try:
+        title = load_game(game_type).title
+    except Exception:  # noqa: BLE001 - not installed here, or somebody else's package that can't be loaded
+        title = ""
+    return title or capitalise(game_type.replace("_", " "))
 
 
 def load_playable_game(game_type: str, parameters: Mapping[str, Any]) -> Game:
@@ -230,7 +244,7 @@ def _load_file_games() -> dict[str, Game]:
     for name in filter(None, os.environ.get(FILES_VARIABLE, "").split(os.pathsep)):
         game = getattr(load_python_file(Path(name)), "GAME", None)
         if not isinstance(game, Game):
-            raise ConfigError(name, "GAME", f"expected a Game, found {type(game).__name__}")
+            raise ConfigError(name, "GAME", f"expected a Game, found {'none' if game is None else type(game).__name__}")
         found[game.game_type] = game
     return found
 

@@ -107,7 +107,7 @@ def _list_cells(row: GradeRow) -> Sequence[Any]:
     record = row.record
     if record is None:
         unknown = [None] * (len(FULL_COLUMNS) - 8)
-        return (*person, "", "", row.grade, *unknown, row.problem)
+        return (*person, "", "", row.grade, *unknown, describe_evidence(row))
     table, rating = record.standing, record.rating
     kinds = ", ".join(f"{kind} {count}" for kind, count in record.technical_losses.items())
     elo = [round(number, 1) for number in (rating.elo, rating.low, rating.high)] if rating else [None] * 3

@@ -1,9 +1,9 @@
 """The League Manager: builds the parts of one league, serves its tools and runs it."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections import Counter, defaultdict
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence, Set
+from contextlib import AsyncExitStack
 from functools import partial
 from random import Random
 from typing import Any
@@ -34,6 +34,7 @@ from agent_league.league.ladder_conductor import (
     PlayerChecker,
 )
 from agent_league.league.ladder_requests import LadderRequests
+from agent_league.league.live_positions import LivePositions
 from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.match_runner import MatchRunner
 from agent_league.league.match_tokens import TokenIssuer, create_token, hash_token
@@ -59,9 +60,9 @@ from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.timekeeper import Timekeeper
-from agent_league.league.visibility import VIEWER, VISITOR, hides_from_visitors, list_shown_members
+from agent_league.league.visibility import VIEWER, VISITOR, hides_from_visitors, list_shown_members, mask_state
 from agent_league.league.webhooks import WebhookSender, make_webhook_sender
-from agent_league.model.agents import AgentProfile, AgentState, Role
+from agent_league.model.agents import AgentState, Role
 from agent_league.model.audit import CORRECTIONS, OrganiserAction
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.ladder import CheckSummary
@@ -70,7 +71,8 @@ from agent_league.protocol.checks import Envelope
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.tokens import SigningKey
-from agent_league.storage.base import Store
+from agent_league.storage.base import SavedSeason, Store
+from agent_league.storage.match_segments import find_match_size
 from agent_league.storage.paths import DataPaths
 
 MATCH_TOKEN_SPANS = 3
@@ -128,22 +130,10 @@ class LeagueManager(Agent):
         self._settings = settings
         store = store or open_store(settings.home, settings.store)
         saved = load_or_create_season(store, settings.league, self._clock)
-        with translate_damage(settings.league.league_id):
-            league = get_effective_config(saved, settings.league)
-            key = SigningKey.load(saved.season.signing_key)
         self._journal = Journal(store, saved.season.season_id, self.log, self._rng, store_offload or offload)
         with translate_damage(settings.league.league_id):
-            self.state = LeagueState(
-                league,
-                system,
-                saved.season,
-                self._journal.queue_row,
-                settings.configs_by_protocol,
-                listens_on_loopback=settings.listens_on_loopback,
-                own_host=urlsplit(settings.endpoint or "").hostname or "",
-                has_dial_out_seats=settings.has_dial_out_seats,
-            )
-            self.state.restore_rows(saved)
+            key = SigningKey.load(saved.season.signing_key)
+            self.state = self._restore_state(saved)
         passes = TokenIssuer(
             key,
             self.state.league_id,
@@ -152,8 +142,10 @@ class LeagueManager(Agent):
             settings.endpoint,
         )
         self.seat_members = SeatMembers(self.state, passes, self._clock, system.timeouts)
-        words = ManagerMessages(self.state, self._clock, passes, system)
+        words = ManagerMessages(self.state, self._clock, passes, system, settings.link_port)
         self._projections = LeagueProjections(self.state, settings.home, self._clock, self.log)
+        self._unwritten_removals: list[str] = []
+        """Matches that are no longer kept, and whose referees have yet to write their files."""
         self._journal.on_commit = self._projections.write_after_commit
         self._journal.on_trouble = self._note_store_trouble
         # the files belong to another manager then
@@ -163,7 +155,10 @@ class LeagueManager(Agent):
         self._logged_trouble: str | None = None
         self._announcer = Announcer(self.state, words, passes, self._peer_client, system.timeouts, self.log)
         caller = AgentCaller(passes, self._peer_client, system)
-        self._prober = AgentProber(self.state, caller, system, self._tasks)
+        self._prober, self.live_positions = (
+            AgentProber(self.state, caller, system, self._tasks),
+            LivePositions(self.state, caller, self._tasks),
+        )
         self._matches = MatchRunner(
             self.state,
             words,
@@ -196,8 +191,8 @@ class LeagueManager(Agent):
             strict=self._strict,
         )
         self.access = open_access(store)
-        self._offload = offload
         """The league's roster and its organisers; None where the store has no room for them."""
+        self._offload = offload
         self.sign_up = self._make_sign_up(offload)
         self.seat_members.on_exposed = self.sign_up.open_to_others
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
@@ -213,7 +208,7 @@ class LeagueManager(Agent):
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
             seats=self.seats,
-            pin_addresses=self._pin_addresses,
+            choose_way=self._choose_way,
             sign_up=self.sign_up,
             request_match=self.ladder_requests.ask,
             adopt_guest=self._seat_guest,
@@ -228,6 +223,22 @@ class LeagueManager(Agent):
             on_refusal=self._note_refused_call,
             repairs={"report_match_result": handlers.correct_report},
         )
+
+    def _restore_state(self, saved: SavedSeason) -> LeagueState:
+        """Make the league's state from its rows, with the settings that it was started with."""
+        settings = self._settings
+        state = LeagueState(
+            get_effective_config(saved, settings.league),
+            settings.system,
+            saved.season,
+            self._journal.queue_row,
+            settings.configs_by_protocol,
+            listens_on_loopback=settings.listens_on_loopback,
+            own_host=urlsplit(settings.endpoint or "").hostname or "",
+            has_dial_out_seats=settings.has_dial_out_seats,
+        )
+        state.restore_rows(saved)
+        return state
 
     async def _seat_guest(self, application: AgentApplication) -> SeatedApplication | None:
         """Let `adopt_guest` decide, which is set after the manager was made."""
@@ -315,9 +326,10 @@ class LeagueManager(Agent):
         """Wait until all changes so far are in the store, or it fails; raises a Refusal if that is for good."""
         await self._journal.wait_for_commit_or_trouble()
 
-    def _pin_addresses(self, agent: AgentProfile) -> None:
-        """Call an agent at the addresses that were checked when it registered, whatever its name means by then."""
-        self._peer_client.pin_addresses(agent.endpoint, agent.addresses or ())
+    def _choose_way(self, member: Member) -> None:
+        """Call an agent at the addresses that were checked when it registered, and over the link that it named."""
+        self._peer_client.pin_addresses(member.agent.endpoint, member.agent.addresses or ())
+        self._peer_client.use_link(member.agent.endpoint, member.link_port)
 
     def _make_conductor(self, tools: LadderTools) -> Conductor | LadderConductor:
         ladder, parts = self.state.ladder, (self._announcer, self._journal, self._matches)
@@ -337,9 +349,15 @@ class LeagueManager(Agent):
     def _remove_match_files(self, match_ids: Sequence[str]) -> None:
         """Remove the files of matches that are no longer kept; those of referees elsewhere are theirs to remove."""
         paths = DataPaths(self._settings.home)
-        for match_id in match_ids:
-            with suppress(OSError):
-                paths.match_file(self.state.league_id, match_id).unlink()
+        unwritten: list[str] = []
+        for match_id in (*self._unwritten_removals, *match_ids):
+            path = paths.match_file(self.state.league_id, match_id)
+            try:
+                path.unlink()
+            except OSError:
+                if find_match_size(path):
+                    unwritten.append(match_id)
+        self._unwritten_removals = unwritten
 
     def issue_house_keys(self, names: Iterable[str]) -> dict[str, str]:
         """Make the keys by which house bots of these names register; the same after a restart."""
@@ -408,7 +426,7 @@ class LeagueManager(Agent):
                 self._webhooks.start()
             ending.push_async_callback(self.seats.close)
             for member in self.state.roster:
-                self._pin_addresses(member.agent)
+                self._choose_way(member)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
             async with run_beside(*(companion() for companion in self.companions)):
@@ -552,7 +570,29 @@ def collect_league_gauges(state: LeagueState, meter: AgentMetrics, queues: Mappi
         },
         "agent_unanswered": {(agent_id, role): stats.failures for agent_id, role, stats in peers if stats},
         "agent_failures_in_a_row": {(member.agent_id, member.role): member.breaker.failure_count for member in members},
+        **_collect_model_counts(state, {member.agent_id for member in members}),
     }
+
+
+def _collect_model_counts(state: LeagueState, shown: Set[str]) -> GaugeValues:
+    """Count what players' language models used; a model's name, which a stranger wrote, is no label."""
+    used = {} if mask_state(state, VISITOR).hides_names else state.collect_model_usage()
+    counts: dict[str, dict[MetricKey, float]] = defaultdict(dict)
+    for player_id, one in used.items():
+        if player_id not in shown:
+            continue
+        counts["model_moves"] |= {
+            (player_id, "model"): one.moves - one.fallback_moves,
+            (player_id, "fallback"): one.fallback_moves,
+        }
+        counts["model_tokens"] |= {(player_id, "input"): one.input_tokens, (player_id, "output"): one.output_tokens}
+        counts["model_cost_dollars"] |= {} if one.cost_usd is None else {(player_id,): one.cost_usd}
+        counts["model_answer_seconds"][(player_id,)] = one.latency_ms / 1000
+        counts["model_useless_answers"] |= {
+            (player_id, "illegal"): one.illegal_answers,
+            (player_id, "late"): one.late_answers,
+        }
+    return counts
 
 
 def _count_finished_matches(state: LeagueState) -> Counter[MetricKey]:

@@ -20,13 +20,14 @@ from agent_league.league.messages import ManagerMessages
 from agent_league.league.organiser_commands import MATCH_ACTIONS, OrganiserCommand
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.reports import DeriveResult, build_match_result, correct_by_details
-from agent_league.league.roster import AgentApplication, RegistrationRejected
+from agent_league.league.roster import AgentApplication, Member, RegistrationRejected
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.visibility import VIEWER, mask_state, require_view
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentProfile, ProtocolProfile, Role
 from agent_league.model.audit import OrganiserAction
+from agent_league.model.looks import NO_LOOK, read_look
 from agent_league.protocol import v2
 from agent_league.protocol.checks import describe_value, wrong_type_refusal
 from agent_league.protocol.envelope import Sender
@@ -64,7 +65,7 @@ class ManagerHandlers:
         match_files: MatchFiles,
         derive_result: DeriveResult,
         seats: DialOutSeats,
-        pin_addresses: Callable[[AgentProfile], None],
+        choose_way: Callable[[Member], None],
         sign_up: SignUp,
         request_match: Callable[[str, str], Awaitable[str]],
         adopt_guest: GuestAdopter,
@@ -82,7 +83,7 @@ class ManagerHandlers:
         self._match_files = match_files
         self._derive_result = derive_result
         self._seats = seats
-        self._pin_addresses = pin_addresses
+        self._choose_way = choose_way
 
     @property
     def _queries(self) -> LeagueQueries:
@@ -235,6 +236,8 @@ class ManagerHandlers:
             )
         check_protocol_version(meta.protocol_version)
         how = self._note_version_deviation(message.how, meta.version)
+        look, noted = (NO_LOOK, ()) if isinstance(meta, RefereeMeta) else read_look(meta.color, meta.avatar)
+        how = replace(how, deviations=(*how.deviations, *noted)) if noted else how
         application = AgentApplication(
             AgentProfile(
                 role,
@@ -245,12 +248,14 @@ class ManagerHandlers:
                 tuple(meta.game_types),
                 meta.max_concurrent_matches if isinstance(meta, RefereeMeta) else 1,
                 await resolve_endpoint(meta.contact_endpoint),
+                look,
             ),
             token=message.auth_token,
             application_key=message.application_key,
             protocol_profile=how,
             is_ours=meta.match_tokens,
             has_match_key=meta.match_tokens and meta.match_keys,
+            link_port=meta.link_port,
         )
         self._sign_up.check_rate()
         key_needed = await self._sign_up.explain_needed_key(role)
@@ -267,7 +272,7 @@ class ManagerHandlers:
                 )
             return self._messages.build_rejected(role, rejection, message.conversation_id, how.protocol)
         self._sign_up.note_answer(self._clock.now(), None)
-        self._pin_addresses(admission.member.agent)
+        self._choose_way(admission.member)
         answer = self._messages.build_accepted(role, admission, message.conversation_id)
         self._on_registered()
         await self._journal.wait_for_commit()

@@ -21,6 +21,9 @@ Offload = Callable[..., Awaitable[Any]]
 """Runs a blocking function with its arguments outside the event loop."""
 COMMIT_INTERVAL_SECONDS = 0.004
 """Minimum time between two commits, to group rows; the first commit after a pause is made at once."""
+MAX_COMMIT_INTERVAL_SECONDS = 0.012
+"""The same after a commit of many rows: a commit costs as much as some thirty of its rows."""
+SECONDS_PER_ROW = 0.001
 STORE_TRIAL_SECONDS = 5.0
 """Minimum time between two trial writes to an idle store."""
 CLOSE_TIMEOUT_SECONDS = 5
@@ -137,7 +140,8 @@ class Journal:
                 rows, upto = list(self._rows.values()), self._queued_count
                 self._rows.clear()
                 await self._write_rows(rows)
-                self._next_commit_at = asyncio.get_running_loop().time() + COMMIT_INTERVAL_SECONDS
+                interval = min(max(len(rows) * SECONDS_PER_ROW, COMMIT_INTERVAL_SECONDS), MAX_COMMIT_INTERVAL_SECONDS)
+                self._next_commit_at = asyncio.get_running_loop().time() + interval
                 self._last_trial_at = self._next_commit_at
                 self._written_count = upto
                 self.on_commit()

@@ -16,6 +16,7 @@ from agent_league.league.journal import Offload
 from agent_league.league.state import LeagueState
 from agent_league.model.results import MatchResult
 from agent_league.storage.files import parse_json, parse_json_by_entries
+from agent_league.storage.match_segments import find_match_size, read_appended_match, read_match_bytes
 from agent_league.storage.paths import DataPaths
 from agent_league.text import redact_addresses, redact_tokens
 
@@ -35,6 +36,8 @@ REPORTED_FIELD = "reported"
 
 ReadEntry = Callable[[bytes], Any]
 """Parses the JSON text of one transcript entry."""
+ReadMatch = Callable[[Path, str | None], bytes]
+"""Reads the file at this path, of a match that this referee has had."""
 TranscriptAnswer = tuple[list[Any] | None, str | None]
 """The transcript, or None, and a note on what is missing or where it is kept."""
 
@@ -88,10 +91,10 @@ class MatchFiles:
 
     def _find_transcript(self, result: MatchResult, referee_id: str | None) -> _CachedTranscript | str:
         """Return the cached transcript, read again if its files have changed, or why there is none."""
-        places = _candidate_paths(self._paths, self._league_id, result.match_id, referee_id)
-        source = (result, referee_id, *map(_file_fingerprint, places))
+        place = self._paths.match_file(self._league_id, result.match_id)
+        source = (result, referee_id, _file_fingerprint(place))
         kept = self._cached_transcripts.pop(result.match_id, None)
-        if kept is None or kept.source != source:
+        if kept is None or kept.source != source or source[-1] is None:  # yet to be written: nothing says it is new
             filed = read_match(self._paths, self._league_id, result, referee_id, _EntryReader().read_entry)
             if filed.content is None:
                 return filed.missing_reason
@@ -131,12 +134,6 @@ def _encode_excerpt(filed: StoredMatch) -> tuple[bytes, str | None]:
     )
 
 
-def _candidate_paths(paths: DataPaths, league_id: str, match_id: str, referee_id: str | None) -> list[Path]:
-    """Where the file of a match may be: at its place or, until its report is acknowledged, as a proposal beside it."""
-    proposal = [paths.match_proposal_file(league_id, match_id, referee_id)] if referee_id else []
-    return [paths.match_file(league_id, match_id), *proposal]
-
-
 def _file_fingerprint(path: Path) -> tuple[int, int, int] | None:
     """Inode, size and mtime, which change with every write; None if there is no file."""
     try:
@@ -154,11 +151,11 @@ def read_match(
     read_entry: ReadEntry | None = None,
 ) -> StoredMatch:
     """Read the file of a finished match; `read_entry` parses one entry and may shorten it."""
-    places = _candidate_paths(paths, league_id, result.match_id, referee_id)
-    place, wrong = places[0].relative_to(paths.home).as_posix(), ""
-    for path in places:
+    path = paths.match_file(league_id, result.match_id)
+    place, wrong = path.relative_to(paths.home).as_posix(), ""
+    for read in (read_match_bytes, read_appended_match):  # an earlier league may have left a file of the same name
         try:
-            content = _load_recorded_match(path, result, referee_id, read_entry)
+            content = _load_recorded_match(path, read, result, referee_id, read_entry)
             if content.get(REPORTED_FIELD) is True:
                 return StoredMatch(
                     place, None, f"{place} has what referee {referee_id}, which isn't ours, told the manager"
@@ -167,7 +164,7 @@ def read_match(
         except MissingMatchFile:
             continue
         except BadMatchFile as error:
-            wrong = wrong or f"{path.relative_to(paths.home).as_posix()} of this SHARED folder is of no use: {error}"
+            wrong = wrong or f"{place} of this SHARED folder is of no use: {error}"
     keeper = f"referee {referee_id} keeps it" if referee_id else "its referee keeps it"
     return StoredMatch(place, None, wrong or f"not in this SHARED folder; {keeper} as {place} in its own")
 
@@ -187,10 +184,14 @@ def build_match_content(season: LeagueState, result: MatchResult) -> dict[str, A
 
 def load_match_file(path: Path, read_entry: ReadEntry | None = None) -> dict[str, Any]:
     """Load the JSON object in a match file, with tokens redacted; raises BadMatchFile."""
+    return _load_match(path, read_match_bytes, None, read_entry)
+
+
+def _load_match(path: Path, read: ReadMatch, referee_id: str | None, read_entry: ReadEntry | None) -> dict[str, Any]:
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
+        if find_match_size(path) > MAX_FILE_BYTES:
             raise BadMatchFile(f"larger than {MAX_FILE_BYTES // 1024**2} MB")
-        content = parse_json_by_entries(path.read_bytes(), "transcript", _parse_redacted, read_entry)
+        content = parse_json_by_entries(read(path, referee_id), "transcript", _parse_redacted, read_entry)
     except FileNotFoundError:
         raise MissingMatchFile("no such file") from None
     except OSError as error:
@@ -220,9 +221,9 @@ def is_file_of_match(content: Mapping[str, Any], result: MatchResult, referee_id
 
 
 def _load_recorded_match(
-    path: Path, result: MatchResult, referee_id: str | None, read_entry: ReadEntry | None
+    path: Path, read: ReadMatch, result: MatchResult, referee_id: str | None, read_entry: ReadEntry | None
 ) -> dict[str, Any]:
-    content = load_match_file(path, read_entry)
+    content = _load_match(path, read, referee_id, read_entry)
     if not is_file_of_match(content, result, referee_id):
         raise MissingMatchFile("it tells of another match than the one that is recorded")
     entries = content.get("transcript")

@@ -31,7 +31,15 @@ RESPONSES: Mapping[Role, type[Message]] = {
 class ManagerMessages:
     """Builds the manager's messages."""
 
-    def __init__(self, state: LeagueState, clock: Clock, token_issuer: TokenIssuer, system: SystemConfig) -> None:
+    def __init__(
+        self,
+        state: LeagueState,
+        clock: Clock,
+        token_issuer: TokenIssuer,
+        system: SystemConfig,
+        link_port: int | None = None,
+    ) -> None:
+        self._link_port = link_port
         self._state = state
         self._system = system
         self._clock = clock
@@ -48,6 +56,8 @@ class ManagerMessages:
         }
         if role is Role.PLAYER and admission.member.has_match_key:
             fields["match_key"] = self._token_issuer.get_match_key(admission.member.agent_id)
+        if admission.member.link_port and self._link_port:
+            fields["link_port"] = self._link_port
         fields |= dialect_of(admission.member.protocol_profile.protocol).registration_fields(self._state.league_uuid)
         return RESPONSES[role].write(**self._envelope_fields(conversation_id), **fields)
 
@@ -101,7 +111,11 @@ class ManagerMessages:
     def build_start_match(self, pairing: Pairing, referee_id: str) -> dict[str, Any]:
         keyed = [player_id for player_id in pairing.players if self._state.roster[player_id].has_match_key]
         match_pass = self._token_issuer.issue_match_tokens(pairing, referee_id, keyed)
-        a, b = (self._player_fields(player_id, match_pass.tokens_by_player[player_id]) for player_id in pairing.players)
+        takes_links = self._state.roster[referee_id].link_port is not None
+        a, b = (
+            self._player_fields(player_id, match_pass.tokens_by_player[player_id], takes_links=takes_links)
+            for player_id in pairing.players
+        )
         league, scoring = self._state.config, self._state.scoring
         others: dict[str, Any] = {}
         if not self._state.roster[referee_id].is_ours:
@@ -203,7 +217,7 @@ class ManagerMessages:
             ranking_after_round=state.standings_after_round(),
         )
 
-    def _player_fields(self, player_id: str, match_token: str) -> dict[str, Any]:
+    def _player_fields(self, player_id: str, match_token: str, *, takes_links: bool = False) -> dict[str, Any]:
         member: Member | None = self._state.roster.get(player_id)
         if member is None or member.role is not Role.PLAYER:
             raise LookupError(player_id)
@@ -214,12 +228,13 @@ class ManagerMessages:
             "endpoint": member.agent.endpoint,
             "protocol": member.protocol_profile.protocol,
             "style": member.protocol_profile.call_form,
-            "token_sha256": member.token_sha256,
+            "token_sha256": None if member.is_spoken_for else member.token_sha256,
             "standings": {"wins": tally.wins, "losses": tally.losses, "draws": tally.draws},
             "state": str(member.state),
             "failures_in_a_row": member.breaker.failures,
             "match_token": match_token,
             **({"addresses": list(member.agent.addresses)} if member.agent.addresses else {}),
+            **({"link_port": member.link_port} if member.link_port and takes_links else {}),
             **({} if self._state.config.game_type in member.agent.game_types else {"move_method": "make_move"}),
         }
 

@@ -1,6 +1,7 @@
 """Teams of the roster that would not play if the league started now, and why.
 
-The one place that decides it; `league start` and the organiser's page show it and ask whether to start without them.
+The one place that decides it; `league admin start` and the organiser's page show it and ask whether to start without
+them.
 """
 
 from collections.abc import Iterable, Sequence

@@ -36,6 +36,7 @@ from agent_league.model.results import MatchResult, MatchState
 from agent_league.model.schedule import LeagueRound
 from agent_league.storage.base import SavedSeason
 from agent_league.storage.files import ThrottledWriter
+from agent_league.storage.match_segments import settle_left_segments
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository, RoundsRepository, StandingsRepository
 
@@ -68,14 +69,9 @@ class LeagueProjections:
         state.add_listener(self._handle_event)
 
     def refresh_files(self) -> None:
-        """Schedule a write after an earlier season was resumed, and put match files of killed referees in place."""
+        """Schedule a write after an earlier season was resumed, and write the match files that killed referees left."""
         self._writer.schedule_write()
-        for match_id, referee_id in self._matches.list_proposals():
-            result = self._state.results.get(match_id)
-            if result is None or result.is_void or self._state.assigned_referees.get(match_id) != referee_id:
-                continue
-            with suppress(OSError):  # a referee that is alive was faster
-                self._matches.accept_proposal(match_id, referee_id)
+        self._settle_matches()
 
     def write_after_commit(self) -> None:
         """Write the files that are due; called after each commit, which proves that this manager still owns them."""
@@ -95,6 +91,14 @@ class LeagueProjections:
     def close(self) -> None:
         self._writer.flush()
         self.write_after_commit()
+        self._settle_matches()
+
+    def _settle_matches(self) -> None:
+        """Write the match files that killed referees left to write."""
+        try:
+            settle_matches(self._state, self._matches)
+        except OSError as error:
+            self._log.error("write_failed", error=str(error))
 
     def _handle_event(self, event: Event) -> None:
         match event:
@@ -213,14 +217,31 @@ def rebuild_league_files(
 
 
 def _write_missing_matches(state: LeagueState, files: MatchRepository) -> Iterator[Path]:
-    """Write the missing match files: the referee's proposal if there is one, else what the league knows."""
-    for match_id, result in state.results.items():
+    """Write the missing match files: what the referee left if there is that, else what the league knows."""
+    missing = [one for one in state.results if not files.paths.match_file(state.league_id, one).is_file()]
+    settle_matches(state, files)
+    for match_id in missing:
+        path = files.paths.match_file(state.league_id, match_id)
         if files.load(match_id) is None:
-            try:
-                files.accept_proposal(match_id, state.assigned_referees.get(match_id, ""))
-            except (OSError, ValueError):
-                files.save(match_id, {**build_match_content(state, result), "rebuilt": True})
-            yield files.paths.match_file(state.league_id, match_id)
+            files.save(match_id, {**build_match_content(state, state.results[match_id]), "rebuilt": True})
+        if path.is_file():
+            yield path
+
+
+def settle_matches(state: LeagueState, files: MatchRepository) -> None:
+    """Write the match files that referees left to write which are no more, as far as their results are recorded."""
+
+    def decide(match_id: str, referee_id: str, content: bytes) -> bool | None:
+        result = state.results.get(match_id)
+        if result is None:
+            return None
+        return (
+            not result.is_void
+            and state.assigned_referees.get(match_id) == referee_id
+            and is_file_of_match(orjson.loads(content), result, referee_id)
+        )
+
+    settle_left_segments(files.paths.matches_folder(state.league_id), decide)
 
 
 def add_corrections(state: LeagueState, files: MatchRepository, match_id: str) -> None:

@@ -81,10 +81,16 @@ class AgentApplication:
     """Whether it knows match tokens and our other additions to the seeds' protocol."""
     has_match_key: bool = False
     """Whether it can check match tokens made with a match key."""
+    link_port: int | None = None
+    """Where its process takes links, on the host of its endpoint."""
     is_seated: bool = False
     """Whether its endpoint is that of a dial-out seat on this server."""
     is_seat_proven: bool = False
     """Whether it has shown the seat's secret or its team's key."""
+
+
+SPOKEN_FOR = "an A2A agent: asked through a seat of the league's server"
+"""The deviation of a player that this server answers for."""
 
 
 @dataclass(slots=True)
@@ -104,6 +110,8 @@ class Member:
     """Whether it knows match tokens and our other additions to the seeds' protocol; others are guests."""
     has_match_key: bool = False
     """Not saved: after a restart it gets signed tokens, which it accepts as well, until it registers again."""
+    link_port: int | None = None
+    """Where its process takes links, on the host of its endpoint. Not saved: until it registers again, none is used."""
     is_barred: bool = False
     """Whether the organiser has suspended it: then no sign of life reactivates it."""
     is_withdrawn: bool = False
@@ -126,6 +134,11 @@ class Member:
     @property
     def role(self) -> Role:
         return self.agent.role
+
+    @property
+    def is_spoken_for(self) -> bool:
+        """Whether this server answers for it, which needs no token to do so: what comes from its seat is our own."""
+        return SPOKEN_FOR in self.protocol_profile.deviations
 
     @property
     def is_suspended(self) -> bool:
@@ -417,6 +430,7 @@ class Roster:
             protocol_profile=application.protocol_profile,
             is_ours=application.is_ours,
             has_match_key=application.has_match_key,
+            link_port=application.link_port,
         )
         self._add_member(member)
         return Admission(member, token, is_returning=False)
@@ -447,6 +461,7 @@ class Roster:
             deviations=merge_deviations(member.protocol_profile.deviations, application.protocol_profile.deviations),
         )
         member.is_ours, member.has_match_key = application.is_ours, application.has_match_key
+        member.link_port = application.link_port
         member.breaker.record_call(ok=True)
         self._members_by_token[token_sha256] = member
         self._index_member(member)

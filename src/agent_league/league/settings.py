@@ -33,5 +33,7 @@ class ManagerSettings:
     """Whether no other machine can call it."""
     has_dial_out_seats: bool = False
     """Whether agents elsewhere may take part through connections that they open to it."""
+    link_port: int | None = None
+    """Where its process takes links; None: it is called by single calls alone."""
     moves_between_servers: bool = False
     """Whether other servers of its store may run the league later: its admin token is the same there."""

@@ -6,6 +6,7 @@ nothing of HTTP: the sign-up address is `web/sign_up_app.py`.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,6 +23,8 @@ from agent_league.storage.access import AccessStore, TeamRow, hash_key, is_same_
 from agent_league.text import MAX_SENTENCE, redact_keys, shorten
 
 REFEREE_TEAM = SignUpTeam("referees", "Referees", Role.REFEREE)
+IS_COUNTED: ContextVar[bool] = ContextVar("is_counted", default=False)
+"""Whether what the current call registers was counted against its team's limit before, with the form it came by."""
 SIGN_UPS_PER_SECOND, SIGN_UP_BURST = 0.2, 20
 """Registrations of one team: each may replace its agent, and is written to the store and told to everybody."""
 PLAYER_KEY_NEEDED = (
@@ -132,7 +135,7 @@ class SignUp:
     def check_rate(self) -> None:
         """Raise a Refusal if the current caller's team registers too often."""
         team = SIGN_UP_TEAM.get()
-        if team and (wait := self._limit.count_requests(team.team_id, 1)):
+        if team and not IS_COUNTED.get() and (wait := self._limit.count_requests(team.team_id, 1)):
             seconds = round(wait, 1)
             raise Refusal(
                 ErrorCode.RATE_LIMIT_EXCEEDED,

@@ -118,10 +118,15 @@ class StandingsTable:
             levels = self._rank_by_points() if by_format is None else by_format
             levels = self._move_withdrawn_last(levels)
             leaders = self._split_leaders(levels[0]) if levels else []
+            with_points: dict[int, list[str]] = {}
+            for player_id, tally in self._tallies.items():
+                with_points.setdefault(tally.points, []).append(player_id)
             for level in (*leaders, *levels[1:]):
                 shared_rank = len(rows) + 1
                 for player_id in sorted(level, key=self._draw_lot):
-                    rows.append(self._build_row(len(rows) + 1, shared_rank, player_id, tiebreakers))
+                    rivals = with_points[self._tallies[player_id].points]
+                    tiebreaks = {name: self._find_tiebreak(name, player_id, rivals) for name in tiebreakers}
+                    rows.append(self._build_row(len(rows) + 1, shared_rank, player_id, tiebreaks))
             self._rows = tuple(rows)
         return self._rows
 
@@ -174,21 +179,21 @@ class StandingsTable:
         fewer = against if len(against) < len(rivals) else rivals
         return sum(against[other] for other in fewer if other in against and other in rivals)
 
-    def _build_row(self, rank: int, shared_rank: int, player_id: str, tiebreakers: Sequence[str]) -> StandingsRow:
+    def _build_row(
+        self, rank: int, shared_rank: int, player_id: str, tiebreaks: Mapping[str, float | None]
+    ) -> StandingsRow:
         tally = self.get_tally(player_id)
         record = (tally.played, tally.wins, tally.draws, tally.losses, tally.points)
-        tiebreaks = {name: self._find_tiebreak(name, player_id) for name in tiebreakers}
         return StandingsRow(rank, player_id, self._names[player_id], *record, shared_rank, tiebreaks)
 
-    def _find_tiebreak(self, name: str, player_id: str) -> float | None:
-        """A player's value in a tiebreaker; None for `head_to_head` if nobody has the same points."""
-        group = [player_id]
-        if name == "head_to_head":
-            own = self._tallies[player_id].points
-            group = [other for other, tally in self._tallies.items() if tally.points == own]
-            if len(group) < 2:
-                return None
-        return self._get_criterion(name, group)(player_id)
+    def _find_tiebreak(self, name: str, player_id: str, rivals: Sequence[str]) -> float | None:
+        """A player's value in a tiebreaker; `rivals` have the same points, as the player itself.
+
+        None for `head_to_head` if there is no other.
+        """
+        if name == "head_to_head" and len(rivals) < 2:
+            return None
+        return self._get_criterion(name, rivals)(player_id)
 
 
 Tallies = Mapping[str, PlayerTally]

@@ -58,16 +58,22 @@ class LeagueTiming(LeagueAgents):
         self.emit(RegistrationChanged(is_open))
         return True
 
-    def open_at_its_time(self, now: datetime) -> None:
-        """Open registration, as its time has come; one that the organiser has closed stays so."""
+    def open_at_its_time(self, now: datetime, *, closes_at_once: bool) -> None:
+        """Open registration, as its time has come; one that the organiser has closed stays so.
+
+        If it closes at once, as that time has come, too, nobody is told.
+        """
         self.times.set_mark(TimeMark.OPENED, now.isoformat())
-        if self._season_row.registration_open:
+        if self._season_row.registration_open and not closes_at_once:
             self.emit(RegistrationChanged(is_open=True))
 
-    def close_at_its_time(self, planned: datetime) -> None:
-        """Close registration, as its time has come; the organiser may open it again."""
+    def close_at_its_time(self, planned: datetime, *, stays_open: bool) -> None:
+        """Close registration, as its time has come; the organiser may open it again.
+
+        It stays open, and its time is over, if the league was to start by now and waits for players.
+        """
         self.times.set_mark(TimeMark.CLOSED, planned.isoformat())
-        if self._season_row.registration_open:
+        if self._season_row.registration_open and not stays_open:
             self._update_season_row(registration_open=False)
             self.emit(RegistrationChanged(is_open=False))
 

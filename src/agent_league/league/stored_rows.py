@@ -9,6 +9,7 @@ from typing import Any
 from agent_league.agent.breaker import Breaker
 from agent_league.league.roster import Member
 from agent_league.model.agents import AgentProfile, AgentState, AgentVersion, ProtocolProfile, Role
+from agent_league.model.looks import read_look
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
 from agent_league.storage.base import AgentRow, MatchRow, RoundPlanRow
@@ -39,6 +40,8 @@ def agent_to_row(member: Member) -> AgentRow:
         withdrawn=member.is_withdrawn,
         team_id=member.team_id,
         versions=[version.to_json() for version in member.versions],
+        color=agent.look.color,
+        sign=agent.look.sign,
     )
 
 
@@ -53,6 +56,7 @@ def member_from_row(row: AgentRow, failure_threshold: int) -> Member:
             tuple(row.game_types),
             row.max_concurrent_matches,
             tuple(row.addresses),
+            read_look(row.color, row.sign)[0],
         ),
         token_sha256=row.token_sha256,
         token_expires=datetime.fromisoformat(row.token_expires),

@@ -5,7 +5,7 @@ or a clock is set, waits by the event loop alone would last too long or be too s
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -78,9 +78,9 @@ class Timekeeper:
             return ()
         state.count_rounds_from(now)
         steps = state.list_timed_steps(now)
-        for step in steps:
-            if step.at <= now:
-                self._take_step(step, now)
+        due = [step for step in steps if step.at <= now]
+        for step in due:
+            self._take_step(step, now, {one.kind for one in due})
         state.set_quiet(plan.find_quiet_end(now) if state.phase is LeaguePhase.RUNNING else None)
         return steps
 
@@ -115,18 +115,24 @@ class Timekeeper:
         is_late = planned is not None and planned < begin
         self._state.emit(RoundScheduled(round_.round_id, plan.format_moment(begin), is_late))
 
-    def _take_step(self, step: TimedStep, now: datetime) -> None:
+    def _take_step(self, step: TimedStep, now: datetime, due: Collection[StepKind]) -> None:
+        """Take a step; what another one that is `due` undoes at once is told to nobody."""
         match step.kind:
             case StepKind.OPEN:
-                self._state.open_at_its_time(now)
+                self._state.open_at_its_time(now, closes_at_once=self._will_close(due))
             case StepKind.CLOSE:
-                self._state.close_at_its_time(step.at)
+                self._state.close_at_its_time(step.at, stays_open=not self._will_close(due))
             case StepKind.START:
                 self._start_when_possible(step.at, now)
             case StepKind.FREEZE:
                 self._state.set_frozen(is_frozen=True, now=now)
             case StepKind.ROUND | StepKind.QUIET_END:
                 pass  # the conductor waits for rounds, and quiet hours are looked at each time
+
+    def _will_close(self, due: Collection[StepKind]) -> bool:
+        """Whether the steps that are due close registration; a start that has to wait opens it again."""
+        is_first_start = StepKind.START in due and not self._state.times.has_mark(TimeMark.DELAYED)
+        return StepKind.CLOSE in due and not (is_first_start and self._state.find_start_obstacle() is not None)
 
     def _start_when_possible(self, planned: datetime, now: datetime) -> None:
         """Start the league, or say why it can't; a delayed start gives others a minute to come, too."""

@@ -31,6 +31,7 @@ from agent_league.model.events import (
     RoundCompleted,
 )
 from agent_league.model.group_table import GroupTable
+from agent_league.model.looks import NO_LOOK
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import Pairing, Schedule
 
@@ -237,7 +238,8 @@ class _MaskedState:
         return replace(member, agent=self.mask_profile(member.agent), alias=None, versions=())
 
     def mask_profile(self, profile: AgentProfile) -> AgentProfile:
-        return replace(profile, display_name=make_pseudonym(profile.agent_id), endpoint="", version="")
+        pseudonym = make_pseudonym(profile.agent_id)
+        return replace(profile, display_name=pseudonym, endpoint="", version="", look=NO_LOOK)
 
     def list_seen(self) -> frozenset[str]:
         """The players whose names this viewer sees."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agent_league.errors import AgentLeagueError
+from agent_league.model.looks import NO_LOOK, PlayerLook
 
 ANY_GAME = "*"
 """Among an agent's `game_types`: it supports every game."""
@@ -88,6 +89,7 @@ class AgentProfile:
 
     None in an application whose name can't be resolved.
     """
+    look: PlayerLook = NO_LOOK
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
 ) -> tuple[EventKind, str]:
     match event:
         case RegistrationRefused(who, _) if event.has_old_token:
-            return "agent", f"{who} came with a token that isn't of this league, and is told to register without it"
+            return "agent", f"{who} comes with the token of an earlier league, and registers anew"
         case RegistrationRefused(who, why):
             return "trouble", f"{who} was not admitted: {why}"
         case RegistrationChanged(is_open):

@@ -146,7 +146,8 @@ class MatchResult:
     @property
     def is_void(self) -> bool:
         """Whether the match was aborted without a player's fault and doesn't count."""
-        return all(self.terminations.get(player_id) is Termination.VOID for player_id in self.players)
+        ends = self.terminations  # mostly empty: nobody failed
+        return bool(ends) and all(ends.get(player_id) is Termination.VOID for player_id in self.players)
 
     @property
     def is_awarded(self) -> bool:

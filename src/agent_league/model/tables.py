@@ -6,12 +6,14 @@ Knows no terminal and no HTML. Cells may hold strangers' text: each writer makes
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from agent_league.model.group_table import GroupTable
 from agent_league.model.model_usage import ModelUsage
+from agent_league.model.result_words import format_count
 from agent_league.model.results import StandingsRow
 from agent_league.text import to_printable
 
@@ -73,6 +75,12 @@ class DataTable:
         ]
         rows = [[row[at] for at in shown] for row in self.rows]
         return DataTable([self.columns[at] for at in shown], rows, self.title, self.caption)
+
+    def without_column(self, heading: str) -> "DataTable":
+        """Leave out a column, if it is there."""
+        kept = [at for at, there in enumerate(self.headings) if there != heading]
+        rows = [[row[at] for at in kept] for row in self.rows]
+        return DataTable([self.columns[at] for at in kept], rows, self.title, self.caption)
 
     def measure_width(self) -> int:
         """Return how many columns of a terminal the table takes, with its lines."""
@@ -188,6 +196,20 @@ def escape_markdown(text: str) -> str:
     """Escape text so that Markdown shows it literally: no markup, links, HTML or line breaks."""
     written = MARKDOWN_MARKUP.sub(r"\\\g<0>", to_printable(text))
     return written.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def describe_model_usage(usage: Iterable[ModelUsage]) -> str:
+    """Say in one sentence what the language models of several players used together; empty if there are none."""
+    found = list(usage)
+    if not found:
+        return ""
+    total = reduce(ModelUsage.add, found)
+    latency = "" if total.mean_latency_ms is None else f", {total.mean_latency_ms:.0f} ms a move"
+    return (
+        f"{format_count(len(found), 'player')} with language models: {format_count(total.moves, 'move')} "
+        f"({total.fallback_moves} by a fallback), {total.tokens:,} tokens, {total.cost_text}{latency}, "
+        f"{total.illegal_answers} illegal and {total.late_answers} late answers."
+    )
 
 
 def tabulate_model_usage(usage: Mapping[str, ModelUsage]) -> DataTable:

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from agent_league.agent.app import MCP_PATH, deny_websocket
-from agent_league.errors import UserError
+from agent_league.errors import Refusal, UserError
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.caller_address import UNKNOWN_ADDRESS
 from agent_league.http.carrier import RequestRejected
@@ -79,7 +79,7 @@ class ServerApp:
         self._sessions = make_organiser_sessions(server.access, network)
         local = LocalOrganisers(lambda: server.is_loopback_only)
         self._may_organise = may_organise or SignedInOrganisers(self._sessions, local)
-        self._site = LiveSite(network.public_path)
+        self._site = LiveSite(network.public_path, origin=network.public_origin or "")
         self._header_check = make_header_check(network, [settings.host])
         self._sign_in = SignInApp(self._sessions, self._header_check, self._site, "")
         self._news = NewsStream(server.read_index_version, ConnectionLimits().max_connections // 4)
@@ -219,6 +219,10 @@ class ServerApp:
         told = {"menu": MENU, "is_organiser": is_organiser, "choices": choices, "session": session}
         news_id = self._news.read_id()
         index = self._server.read_index()
+        try:
+            await self._server.wait_until_saved()
+        except Refusal:
+            raise RequestRejected(503, "Leagues are moving to another server; try again in a moment.") from None
         return await asyncio.to_thread(render_index, index, self._site, {**told, "news_id": news_id})
 
     async def _require_organiser(self, request: Request, what: str) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from agent_league.games.registry import UnknownGame, load_playable_game
+from agent_league.games.registry import find_game_title
 from agent_league.league.app import LeagueManager
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.times_view import view_times
@@ -110,7 +110,7 @@ def read_entry(league: ServedLeague, manager: LeagueManager, now: datetime) -> L
         league.league_id,
         league.title,
         f"{LEAGUES_PATH}/{league.league_id}/",
-        _name_game(state.config.game_type),
+        find_game_title(state.config.game_type),
         describe_format(state.config),
         _describe_status(league, state),
         len(state.roster.players()),
@@ -118,13 +118,6 @@ def read_entry(league: ServedLeague, manager: LeagueManager, now: datetime) -> L
         state.is_paused,
         view_times(state, now).to_json() if state.phase is not LeaguePhase.COMPLETED else None,
     )
-
-
-def _name_game(game_type: str) -> str:
-    try:
-        return load_playable_game(game_type, {}).title or game_type
-    except UnknownGame:
-        return game_type
 
 
 def _describe_status(league: ServedLeague, state: LeagueState) -> str:

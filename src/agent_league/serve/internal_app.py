@@ -8,6 +8,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.agent.app import deny_websocket
 from agent_league.http.caller_address import UNKNOWN_ADDRESS
+from agent_league.http.carrier import RequestRejected
+from agent_league.http.request_body import read_body, replay_body
 from agent_league.log import JsonLogger
 from agent_league.serve.passed_call import (
     NOT_OWNER_HEADER,
@@ -20,7 +22,7 @@ from agent_league.serve.passed_call import (
     PassedCall,
     select_passed_headers,
 )
-from agent_league.serve.passing import MAX_PASSED_BODY, make_target, replay_event
+from agent_league.serve.passing import MAX_PASSED_BODY, make_target
 from agent_league.text import MAX_PHRASE, shorten
 
 PASSED_KEY = "agent_league.passed"
@@ -62,7 +64,7 @@ class InternalApp:
             self._log.error("strangers_not_allowed", path=shorten(scope["path"], MAX_PHRASE))
             await _send_text(scope, send, 403, LOOPBACK_ONLY)
             return
-        except (BadSignature, ValueError, KeyError, TypeError) as error:
+        except (BadSignature, RequestRejected, ValueError, KeyError, TypeError) as error:
             address = (scope.get("client") or UNKNOWN_ADDRESS)[0]
             self._log.warning("passed_call_refused", address=address, why=str(error))
             await _send_text(scope, send, 403, SERVERS_ONLY)
@@ -76,7 +78,7 @@ class InternalApp:
             await _send_not_owner(scope, send)
 
     async def _check_call(self, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
-        """Return the call as its caller made it; raises BadSignature, or the error of a header that can't be read."""
+        """Return the call as its caller made it; raises BadSignature, RequestRejected, or a header's error."""
         signatures = [value for name, value in scope["headers"] if name == PASSED_HEADER]
         if len(signatures) != 1:
             raise BadSignature(f"it has {len(signatures)} signatures")
@@ -85,33 +87,18 @@ class InternalApp:
             raise StrangersNotAllowed
         headers = select_passed_headers(scope["headers"])
         is_socket = scope["type"] == "websocket"
-        body = b"" if is_socket else await _read_body(receive)
+        body = b"" if is_socket else await read_body(receive, MAX_PASSED_BODY)
         method = WEBSOCKET if is_socket else scope["method"]
         self._verifier.check_call(PassedCall(method, make_target(scope), headers, body), digest)
         own = [(name, value) for name, value in scope["headers"] if name == b"content-length"]
         given = [(b"host", caller.host.encode("latin-1")), *headers, *own]
         inner = {**scope, "client": caller.client, "server": caller.server, "headers": given, PASSED_KEY: True}
-        return inner, receive if is_socket else replay_event(
-            {"type": "http.request", "body": body, "more_body": False}, receive
-        )
+        return inner, receive if is_socket else replay_body(body, receive)
 
 
 def is_passed(scope: Scope) -> bool:
     """Whether another server has passed this call on."""
     return PASSED_KEY in scope
-
-
-async def _read_body(receive: Receive) -> bytes:
-    body, more = bytearray(), True
-    while more:
-        event = await receive()
-        if event["type"] == "http.disconnect":
-            raise BadSignature("it ended before its body did")
-        body += event.get("body", b"")
-        more = event.get("more_body", False)
-        if len(body) > MAX_PASSED_BODY:
-            raise BadSignature(f"its body is over {MAX_PASSED_BODY} bytes")
-    return bytes(body)
 
 
 async def _send_not_owner(scope: Scope, send: Send) -> None:

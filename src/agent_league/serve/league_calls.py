@@ -78,7 +78,7 @@ class LeagueCalls:
         seconds = SEAT_HOLD_SECONDS if inner["path"].split("/", 2)[1] == SEATS_NAME else HOLD_SECONDS
         due = asyncio.get_running_loop().time() + seconds
         while not await self._try_serve(league_id, incoming, inner, receive, send):
-            if asyncio.get_running_loop().time() >= due:
+            if self._passer.is_closing or asyncio.get_running_loop().time() >= due:
                 await self._refuse(league_id, incoming, inner, send)
                 return
             await asyncio.sleep(POLL_SECONDS)

@@ -66,6 +66,22 @@ class NewLeague:
     rounds: int | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
+    def check(self) -> None:
+        """Raise UserError for a name, a title or a format that no league can have, wherever it is to be played."""
+        if not is_safe_name(self.league_id):
+            near = NON_ID_CHARACTERS.sub("_", self.league_id).strip("_.-")[:100]
+            hint = f"; {near} would do" if is_safe_name(near) else ""
+            raise UserError(
+                f"{quote(self.league_id)} can't be a league's name, which stands in its address: expected up to 100"
+                f" letters, digits, '_', '-' and '.'{hint}. --title takes any other words."
+            )
+        if self.title and (not is_displayable(self.title) or len(self.title) > MAX_TITLE_LENGTH):
+            raise UserError(
+                f"--title {quote(self.title)}: expected at most {MAX_TITLE_LENGTH} characters that people can see"
+            )
+        if self.format:
+            check_format_name(self.format, takes_ladder=True)
+
     def to_json(self, default_game: str) -> dict[str, Any]:
         """Return the content of the league's file."""
         is_ladder = self.format == LADDER_FORMAT
@@ -86,19 +102,7 @@ class NewLeague:
 
 def write_league_file(loader: ConfigLoader, wanted: NewLeague) -> Path:
     """Write the file of a new league; raises UserError, and leaves no file, if such a league can't be played."""
-    if not is_safe_name(wanted.league_id):
-        near = NON_ID_CHARACTERS.sub("_", wanted.league_id).strip("_.-")[:100]
-        hint = f"; {near} would do" if is_safe_name(near) else ""
-        raise UserError(
-            f"{quote(wanted.league_id)} can't be a league's name, which stands in its address: expected up to 100"
-            f" letters, digits, '_', '-' and '.'{hint}. --title takes any other words."
-        )
-    if wanted.title and (not is_displayable(wanted.title) or len(wanted.title) > MAX_TITLE_LENGTH):
-        raise UserError(
-            f"--title {quote(wanted.title)}: expected at most {MAX_TITLE_LENGTH} characters that people can see"
-        )
-    if wanted.format:
-        check_format_name(wanted.format, takes_ladder=True)
+    wanted.check()
     path = loader.file_path(f"{LEAGUES_FOLDER}/{wanted.league_id}.json")
     content = json.dumps(wanted.to_json(loader.load_league().game_type), indent=2, ensure_ascii=False) + "\n"
     try:

@@ -10,8 +10,9 @@ from agent_league.serve.shared_store import SharedStore
 from agent_league.storage.archive import SEASON_FILE, archive_league
 from agent_league.storage.base import SavedSeason
 from agent_league.storage.files import read_json_object, write_json
-from agent_league.storage.match_files import BATCH, list_kept_matches, restore_match_files
-from agent_league.storage.paths import DataPaths
+from agent_league.storage.match_files import list_kept_matches, list_missing_files, restore_match_files
+from agent_league.storage.match_segments import settle_left_segments
+from agent_league.storage.paths import DataPaths, match_file_name
 
 
 async def prepare_league_home(store: SharedStore, home: Path, league_id: str, saved: SavedSeason | None) -> None:
@@ -21,6 +22,7 @@ async def prepare_league_home(store: SharedStore, home: Path, league_id: str, sa
     if season_id is not None:
         write_json(DataPaths(home).season_marker_file(league_id), {"season_id": season_id})
         await restore_season_files(store, season_id, DataPaths(home).matches_folder(league_id))
+        drop_lost_matches(DataPaths(home).matches_folder(league_id))
 
 
 def put_earlier_season_aside(home: Path, league_id: str, season_id: int | None) -> None:
@@ -38,6 +40,10 @@ def put_earlier_season_aside(home: Path, league_id: str, season_id: int | None) 
 async def restore_season_files(store: SharedStore, season_id: int, folder: Path) -> None:
     """Write the match files of a season that a folder lacks."""
     kept = await store.offload(list_kept_matches, store, season_id)
-    missing = [match_id for match_id in kept if not (folder / f"{match_id}.json").is_file()]
-    for start in range(0, len(missing), BATCH):  # others' commits wait in the same thread
-        await store.offload(restore_match_files, store, season_id, folder, missing[start : start + BATCH])
+    for batch in list_missing_files(folder, kept):
+        await store.offload(restore_match_files, store, season_id, folder, batch)  # others' commits go in between
+
+
+def drop_lost_matches(folder: Path) -> None:
+    """Drop what referees left here of matches that were played again elsewhere: those results never counted."""
+    settle_left_segments(folder, lambda match_id, *_: False if (folder / match_file_name(match_id)).is_file() else None)

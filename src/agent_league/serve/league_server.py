@@ -263,7 +263,9 @@ class LeagueServer:
                 await self._put_season_aside(league)
             await shared.note_season_begun(league_id)
         await shared.save_admin_tokens()
-        await shared.tell_others(summarise_leagues(self.leagues.values(), self.settings.home, SystemClock().now()))
+        summaries = summarise_leagues(self.leagues.values(), self.settings.home, SystemClock().now())
+        await self.wait_until_saved()
+        await shared.tell_others(summaries)
 
     async def begin_season(self, league_id: str) -> None:
         """Put the season of a league aside, with its files, and begin another; raises UserError."""
@@ -316,6 +318,12 @@ class LeagueServer:
         """Read where every league stands."""
         own = read_index(self.leagues.values(), self.settings.home, SystemClock().now())
         return add_others_leagues(own, self.shared.owners.view, [*self.leagues]) if self.shared else own
+
+    async def wait_until_saved(self) -> None:
+        """Wait until all that this server's leagues show now is in the store; raises a Refusal if it never will be."""
+        managers = [league.manager for league in self.leagues.values() if league.manager]
+        for manager in managers:
+            await manager.wait_until_saved()
 
     def read_index_version(self) -> Hashable:
         """Return a value that changes with what the index shows."""

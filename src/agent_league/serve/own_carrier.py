@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM
 from agent_league.http.caller_address import CALLER_ADDRESS
-from agent_league.http.carrier import FrameHandler, HttpReply, find_answer_header, pin_addresses
+from agent_league.http.carrier import FrameHandler, HttpReply, find_answer_header, pin_addresses, use_link
 from agent_league.http.client import HttpCarrier
 from agent_league.http.memory import MemoryNetwork
 from agent_league.serve.lease import ServerLease, UnlimitedLease, wait_for_cancellation
@@ -68,6 +68,9 @@ class OwnCarrier:
 
     def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
         pin_addresses(self._outside, endpoint, addresses)
+
+    def use_link(self, endpoint: str, port: int | None) -> None:
+        use_link(self._outside, endpoint, port)
 
     async def close(self) -> None:
         await self._outside.close()

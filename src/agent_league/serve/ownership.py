@@ -9,17 +9,20 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-from agent_league.errors import AgentLeagueError, UserError
+from agent_league import __version__
+from agent_league.errors import AgentLeagueError
 from agent_league.http.hosts import is_local_host
 from agent_league.log import JsonLogger
 from agent_league.serve.lease import ServerLease
+from agent_league.serve.passed_call import PASSING_PROTOCOL
+from agent_league.storage.base import OtherServersRun
 from agent_league.storage.directory import (
     CHANNEL,
     DirectoryView,
@@ -76,7 +79,7 @@ class LeagueOwnership:
         self._renewing = DirectoryThread(address, lease_seconds, "lease")
         self._asking = DirectoryThread(address, lease_seconds, "directory")
         self.directory = self._asking.directory
-        self._row = ServerRow(secrets.token_hex(8), internal_url, socket.gethostname())
+        self._row = ServerRow(secrets.token_hex(8), internal_url, socket.gethostname(), __version__, PASSING_PROTOCOL)
         self._stop = threading.Event()
         """Ends the thread that renews."""
         self._alive_at = 0.0
@@ -111,23 +114,30 @@ class LeagueOwnership:
         """Run a call of `directory`, which blocks, outside the event loop."""
         return await self._asking.run(function, *args, **kwargs)
 
+    async def open_store(self) -> None:
+        """Bring the store up to date once no server of an older version uses it; raises StoreFailed and UserError."""
+        await self._try_until_leases_end(lambda: self._asking.run(self._asking.store.bring_up_to_date))
+
     async def enter(self) -> None:
-        """Take a place among the servers; raises StoreFailed, and UserError if the others couldn't reach this one."""
-        await self._check_addresses()
-        asked_at = self._lease.begin_request()
-        await self._renewing.run(self._renewing.directory.enter, self._row)
-        self._lease.extend(asked_at, self.directory.lease_seconds)
+        """Take a place among the servers; raises StoreFailed, and UserError if others run that can't work with it."""
+        await self._try_until_leases_end(self._enter_once)
         self._start_renewing()
         self._log.info("server_entered", server_id=self.server_id, address=self._row.address)
 
-    async def _check_addresses(self) -> None:
-        """Raise UserError if servers couldn't reach each other; one that was killed is waited for, until it is gone."""
+    async def _enter_once(self) -> None:
+        others = (await self._asking.run(self.directory.read_view)).servers.values()
+        check_internal_addresses(self._row, [*others])
+        asked_at = self._lease.begin_request()
+        await self._renewing.run(self._renewing.directory.enter, self._row)
+        self._lease.extend(asked_at, self.directory.lease_seconds)
+
+    async def _try_until_leases_end(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do what other servers may stand against; those that were killed are waited for, until they are gone."""
         due = asyncio.get_running_loop().time() + self.directory.lease_seconds + RETRY_SECONDS
         while True:
-            others = (await self._asking.run(self.directory.read_view)).servers.values()
             try:
-                check_internal_addresses(self._row, [*others])
-            except UserError:
+                await work()
+            except OtherServersRun:
                 if asyncio.get_running_loop().time() >= due:
                     raise
                 await asyncio.sleep(RETRY_SECONDS)
@@ -219,13 +229,13 @@ class LeagueOwnership:
 
 
 def check_internal_addresses(own: ServerRow, others: Sequence[ServerRow]) -> None:
-    """Raise UserError if servers of several machines name addresses that only one of them can reach."""
+    """Raise OtherServersRun if servers of several machines name addresses that only one of them can reach."""
     elsewhere = next((one for one in others if one.machine != own.machine), None)
     if elsewhere is None:
         return
     for one, other in ((own, elsewhere), (elsewhere, own)):
         if is_local_host(urlsplit(one.address).hostname or ""):
-            raise UserError(
+            raise OtherServersRun(
                 f"The server on {one.machine} is at {one.address}, which the one on {other.machine}, that shares its"
                 " store, can't call. Start it with --internal-url and an address by which the other reaches it."
             )

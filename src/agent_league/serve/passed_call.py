@@ -17,6 +17,8 @@ import orjson
 from agent_league.http.caller_address import UNKNOWN_ADDRESS, Address
 
 PASSED_HEADER = b"x-league-passed"
+PASSING_PROTOCOL = 1
+"""Grows when a release passes calls, or shares leagues, in a way that servers of the one before would misunderstand."""
 MAX_AGE_SECONDS = 30.0
 """How far the clocks of two servers may differ, the way of a call included."""
 HOP_HEADERS = frozenset(
@@ -115,6 +117,7 @@ class CallSigner:
     def sign(self, call: PassedCall, caller: PassedCaller, server_id: str) -> bytes:
         """Return the value of PASSED_HEADER for a call to the server of this id."""
         told = {
+            "protocol": PASSING_PROTOCOL,
             "to": server_id,
             "at": self._now(),
             "nonce": f"{self._nonce_start}-{next(self._nonce_count)}",
@@ -149,7 +152,7 @@ class CallVerifier:
         if not hmac.compare_digest(_compute_mac(self._key, content), mac):
             raise BadSignature("it isn't signed with the servers' key")
         told = orjson.loads(base64.urlsafe_b64decode(content))
-        if told["to"] != self._server_id():
+        if told["protocol"] != PASSING_PROTOCOL or told["to"] != self._server_id():
             raise OtherServerMeant("it was signed for another server")
         if abs(told["at"] - self._now()) > MAX_AGE_SECONDS:
             raise BadSignature(f"it was signed {self._now() - told['at']:.0f} s ago by this server's clock")

@@ -12,14 +12,16 @@ from functools import lru_cache
 from typing import Protocol
 from urllib.parse import quote, urlsplit
 
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 from websockets.exceptions import InvalidStatus
 
 from agent_league.http.caller_address import UNKNOWN_ADDRESS, Address
 from agent_league.http.carrier import MAX_BODY, RequestRejected
 from agent_league.http.client import ConnectionBroken
 from agent_league.http.hosts import is_loopback
+from agent_league.http.request_body import read_body, replay_body, replay_event
 from agent_league.http.streamed_client import AnswerHead, ServerUnreachable, StreamedClient, StreamedConnection
+from agent_league.protocol.dial_out import DIAL_NAME
 from agent_league.serve.passed_call import (
     HOP_HEADERS,
     NOT_OWNER_HEADER,
@@ -42,9 +44,13 @@ HEAD_SECONDS = 150.0
 """How long an answer may take to begin; callers give up earlier, and so does a proxy in front."""
 QUIET_SECONDS = 120.0
 """How long an answer that has begun may pause; streams of ours say something every 15 s."""
+DRAIN_SECONDS = 5.0
+"""How long a server that stops waits for the answers to calls that it has passed on."""
 LOOK_SECONDS = 0.3
 """How often it is looked whether the league of a call under way has gone to another server."""
 SAFE_METHODS = ("GET", "HEAD")
+NEXT_CALL_PATH = f"/{DIAL_NAME}/next".encode()
+"""Where an agent that dials out by plain HTTP waits for its next call; one that it misses is given to it again."""
 OUTCOME_UNKNOWN = (
     "The server of this league was lost before it answered. Nobody knows whether it has carried the call out:"
     " ask before you repeat it."
@@ -78,7 +84,13 @@ class BufferedCall:
         """Let somebody else receive the call from its beginning."""
         if self.call.method == WEBSOCKET:
             return replay_event({"type": "websocket.connect"}, receive)
-        return replay_event({"type": "http.request", "body": self.call.body, "more_body": False}, receive)
+        return replay_body(self.call.body, receive)
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether it changes nothing, so that it may be ended and made again: a page, a stream, a wait for a call."""
+        is_wait = self.call.target.partition(b"?")[0].endswith(NEXT_CALL_PATH)
+        return self.call.method in (*SAFE_METHODS, WEBSOCKET) or is_wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +99,8 @@ class _PassedConnection:
 
     is_owner: Callable[[], bool]
     abort: Callable[[], None]
+    is_safe: bool
+    """Whether it may be ended at any time."""
 
 
 class CallPasser:
@@ -101,6 +115,9 @@ class CallPasser:
         self._passed_bytes = 0
         self._under_way: dict[int, _PassedConnection] = {}
         self._look_timer: asyncio.TimerHandle | None = None
+        self._drained = asyncio.Event()
+        self.is_closing = False
+        """Whether this server stops: nothing is passed on any more."""
 
     async def read_call(self, scope: Scope, receive: Receive) -> BufferedCall:
         """Read a call; raises RequestRejected if it is too large."""
@@ -110,7 +127,7 @@ class CallPasser:
             await receive()  # websocket.connect
             headers = tuple((name, value) for name, value in headers if value.isascii())
         method = WEBSOCKET if is_socket else scope["method"]
-        body = b"" if is_socket else await self._read_body(receive)
+        body = b"" if is_socket else await read_body(receive, MAX_PASSED_BODY)
         call = PassedCall(method, make_target(scope), headers, body)
         return BufferedCall(call, self._describe_caller(scope))
 
@@ -126,6 +143,8 @@ class CallPasser:
 
         A server that hangs closes nothing: once it `is_owner` no more, calls and streams there end as if it had.
         """
+        if self.is_closing:
+            raise NotCarriedOut("this server stops")
         size = len(incoming.call.body)
         if self._passed_bytes + size > MAX_PASSED_BYTES:
             raise RequestRejected(503, "too many calls wait here; come again in a while")
@@ -139,17 +158,29 @@ class CallPasser:
             self._passed_bytes -= size
 
     async def close(self) -> None:
-        """End all calls under way."""
+        """End what may be made again, wait a while for the answers to all other calls, and end those that stay away."""
+        self.is_closing = True
+        self._end_calls(lambda passed: passed.is_safe)
+        if not all(one.is_safe for one in self._under_way.values()):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    await self._drained.wait()
         if self._look_timer:
             self._look_timer.cancel()
         await self._client.close()
+        self._end_calls(lambda _: True)
+
+    def _end_calls(self, is_wanted: Callable[[_PassedConnection], bool]) -> None:
         for passed in [*self._under_way.values()]:
-            passed.abort()
+            if is_wanted(passed):
+                passed.abort()
 
     @contextmanager
-    def _end_with_ownership(self, is_owner: Callable[[], bool], abort: Callable[[], None]) -> Iterator[None]:
-        """Abort a connection once its server no longer owns the league."""
-        passed = _PassedConnection(is_owner, abort)
+    def _end_with_ownership(
+        self, incoming: BufferedCall, is_owner: Callable[[], bool], abort: Callable[[], None]
+    ) -> Iterator[None]:
+        """Abort a connection once its server no longer owns the league, or this one stops."""
+        passed = _PassedConnection(is_owner, abort, incoming.is_safe)
         self._under_way[id(passed)] = passed
         if self._look_timer is None:
             self._look_timer = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
@@ -157,12 +188,12 @@ class CallPasser:
             yield
         finally:
             del self._under_way[id(passed)]
+            if self.is_closing and all(one.is_safe for one in self._under_way.values()):
+                self._drained.set()
 
     def _look(self) -> None:
         self._look_timer = None
-        for passed in [*self._under_way.values()]:
-            if not passed.is_owner():
-                passed.abort()
+        self._end_calls(lambda passed: not passed.is_owner())
         if self._under_way:
             self._look_timer = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
 
@@ -176,18 +207,6 @@ class CallPasser:
         came_to = (server[0], server[1] or 0)
         return PassedCaller((client[0], client[1]), came_to, host.decode("latin-1"), is_exposed=self._is_exposed)
 
-    async def _read_body(self, receive: Receive) -> bytes:
-        body, more = bytearray(), True
-        while more:
-            event = await receive()
-            if event["type"] == "http.disconnect":
-                raise RequestRejected(400, "the request ended before its body did")
-            body += event.get("body", b"")
-            more = event.get("more_body", False)
-            if len(body) > MAX_PASSED_BODY:
-                raise RequestRejected(413, f"the body is over {MAX_PASSED_BODY} bytes")
-        return bytes(body)
-
     async def _pass_request(
         self, incoming: BufferedCall, receive: Receive, send: Send, owner: OwnerAddress, is_owner: Callable[[], bool]
     ) -> None:
@@ -196,15 +215,16 @@ class CallPasser:
         gone = asyncio.create_task(_wait_for_disconnect(receive))
         gone.add_done_callback(lambda task: None if task.cancelled() else connection.abort())
         try:
-            with self._end_with_ownership(is_owner, connection.abort):
+            with self._end_with_ownership(incoming, is_owner, connection.abort):
                 head = await self._send_request(connection, incoming, owner, address)
                 await self._pass_answer(head, connection, send, owner, gone)
         except (ConnectionBroken, TimeoutError) as error:
             connection.abort()
             if gone.done():
                 return
-            if incoming.call.method in SAFE_METHODS and not connection.has_answer_bytes:
-                raise NotCarriedOut("a page was not answered, and changes nothing") from None
+            may_be_repeated = incoming.is_safe if self.is_closing else incoming.call.method in SAFE_METHODS
+            if may_be_repeated and not connection.has_answer_bytes:
+                raise NotCarriedOut("it was not answered, and changes nothing") from None
             raise RequestRejected(504 if isinstance(error, TimeoutError) else 502, OUTCOME_UNKNOWN) from None
         finally:
             gone.cancel()
@@ -262,7 +282,7 @@ class CallPasser:
             await deny_socket(error, send)
             return
         try:
-            with self._end_with_ownership(is_owner, socket.transport.abort):
+            with self._end_with_ownership(incoming, is_owner, socket.transport.abort):
                 await send({"type": "websocket.accept"})
                 await join_sockets(socket, receive, send)
         finally:
@@ -294,16 +314,6 @@ async def _send_answer(head: AnswerHead, connection: StreamedConnection, send: S
 async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def replay_event(event: Message, receive: Receive) -> Receive:
-    """Give an event that was received already to the next who asks, and then what comes."""
-    events = [event]
-
-    async def receive_again() -> Message:
-        return events.pop() if events else await receive()
-
-    return receive_again
 
 
 def make_target(scope: Scope) -> bytes:

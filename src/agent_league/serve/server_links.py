@@ -97,8 +97,9 @@ class ServerLinks:
 
 
 async def open_links(server: LeagueServer) -> ServerLinks | None:
-    """Open a server's links to the others; None if it shares its store with nobody. Raises StoreFailed."""
+    """Open a server's links to the others; None if it has its store alone. Raises StoreFailed and UserError."""
     if server.shared is None:
         return None
     owners = server.shared.owners
+    await owners.open_store()
     return ServerLinks(server, server.shared, await owners.run_directory(owners.directory.passing_key))

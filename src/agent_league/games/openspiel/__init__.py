@@ -23,6 +23,15 @@ INFORMATION = {
 }
 
 
+MORE_WINS = "You win if you get more than your opponent"
+UTILITIES = {
+    "ZERO_SUM": f"{MORE_WINS}: what one gains the other loses.",
+    "CONSTANT_SUM": f"{MORE_WINS}: both share what is always the same in all.",
+    "GENERAL_SUM": f"{MORE_WINS}; both may gain, and both may lose.",
+    "IDENTICAL": "Both always get the same, as much as you reach together, and no match is won.",
+}
+
+
 class OpenSpielGames(LibraryGames):
     """OpenSpiel's games for two players that can be replayed from a log."""
 
@@ -52,7 +61,13 @@ class OpenSpielGames(LibraryGames):
     def make_game(self, name: str) -> Game:
         kind, rules = load_game_kinds()[name], OpenSpielRules(name)
         words = _describe_rules(kind, shows_all=rules.perfect_information)
-        return Game(f"{self.name}:{name}", rules, title=kind.long_name, how_to_play=words, payoffs=True)
+        return Game(
+            *(f"{self.name}:{name}", rules),
+            title=kind.long_name,
+            how_to_play=words,
+            goals=_tell_goals(kind),
+            payoffs=True,
+        )
 
 
 SOURCE = OpenSpielGames()
@@ -75,6 +90,14 @@ def _describe_rules(kind: Any, *, shows_all: bool) -> str:
         else "Who gets more in the end wins.",
         parameters=f"Its parameters: {told}." if told else "It has no parameters.",
     )
+
+
+def _tell_goals(kind: Any) -> tuple[str, str]:
+    """Tell each seat which player of OpenSpiel's it is, and what wins for it."""
+    own = "is added up over the game" if kind.reward_model.name == "REWARDS" else "is told when the game is over"
+    goal = f"{UTILITIES[kind.utility.name]} What each gets {own}."
+    first, second = (f"In OpenSpiel's words you are player {seat}. {goal}" for seat in (0, 1))
+    return first, second
 
 
 def _describe_view(kind: Any, *, shows_all: bool) -> str:

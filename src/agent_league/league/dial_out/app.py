@@ -20,6 +20,7 @@ from agent_league.http.caller_address import CALLER_ADDRESS, THIS_MACHINE, UNKNO
 from agent_league.http.carrier import MAX_BODY, RequestRejected
 from agent_league.http.header_check import HeaderCheck, parse_bearer_token
 from agent_league.http.hosts import is_local_host
+from agent_league.http.request_body import read_body
 from agent_league.league.dial_out.members import SeatMembers
 from agent_league.league.dial_out.registration import CALLING_SEAT
 from agent_league.league.dial_out.seats import (
@@ -377,16 +378,7 @@ class DialOutApp:
         if scope["method"] != "POST":
             raise RequestRejected(405, "use POST with a JSON body")
         self._header_check.check_post(dict(scope["headers"]))
-        body, more = bytearray(), True
-        while more:
-            event = await receive()
-            if event["type"] == "http.disconnect":
-                raise RequestRejected(400, "the request ended before its body did")
-            body += event.get("body", b"")
-            more = event.get("more_body", False)
-            if len(body) > limit:
-                raise RequestRejected(413, f"the body is over {limit} bytes")
-        return bytes(body)
+        return await read_body(receive, limit)
 
 
 async def _receive_text(receive: Receive) -> str | bytes:

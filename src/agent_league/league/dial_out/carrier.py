@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from agent_league.http.carrier import Carrier, HttpReply, find_answer_header, pin_addresses
+from agent_league.http.carrier import Carrier, HttpReply, find_answer_header, pin_addresses, use_link
 from agent_league.league.dial_out.seats import DialOutSeats
 
 
@@ -30,6 +30,9 @@ class SeatCarrier:
 
     def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
         pin_addresses(self._carrier, endpoint, addresses)
+
+    def use_link(self, endpoint: str, port: int | None) -> None:
+        use_link(self._carrier, endpoint, port)
 
     async def close(self) -> None:
         await self._carrier.close()

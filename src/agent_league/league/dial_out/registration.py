@@ -63,6 +63,7 @@ def take_seat(application: AgentApplication, seat: DialOutSeat, *, is_proven: bo
         profile=replace(profile, endpoint=seat.address, addresses=()),
         protocol_profile=how,
         is_seated=True,
+        link_port=None,
         is_seat_proven=is_proven,
     )
     return SeatedApplication(seated, seat)

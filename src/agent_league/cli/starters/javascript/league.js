@@ -11,6 +11,7 @@ const { parseArgs } = require("node:util");
 const MAX_BODY = 1024 * 1024;
 const MAX_BATCH = 100;
 const MAX_MOVES = 1000;
+const LEEWAY = 30_000;
 const ENVELOPE = ["protocol", "message_type", "sender", "timestamp", "conversation_id"];
 const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/;
 const LOCAL = ["localhost", "127.0.0.1", "0.0.0.0"];
@@ -61,8 +62,8 @@ async function dialOut(player, manager, games) {
     if (!response.ok) throw new Error(`HTTP ${response.status}: ${await response.text()}`);
     return response.json();
   };
-  const reply = async ({ call, body }) => {
-    const answered = await answer(player, Buffer.from(body));
+  const reply = async ({ call, body, authorization }) => {
+    const answered = await answer(player, Buffer.from(body), authorization);
     const told = { call, status: answered ? 200 : 202, body: answered ? JSON.stringify(answered) : "" };
     await dial("answer", JSON.stringify(told)).catch(() => {}); // the call has failed by then
   };
@@ -124,6 +125,62 @@ class Credentials {
   }
 }
 
+// Who may call a player: whom its manager vouches for, by tokens that it signs. A manager without a key is believed.
+class CallerCheck {
+  key = undefined;
+  referees = new Map(); // match id -> hash of the token of a referee that shows its own
+
+  trust({ public_key, league_id, timestamp }, player) {
+    try {
+      this.key = isObject(public_key) ? crypto.createPublicKey({ key: public_key, format: "jwk" }) : undefined;
+    } catch (error) {
+      console.error(`The League Manager's key can't be used (${error.code}): whoever calls is believed.`);
+    }
+    this.lag = (Date.parse(timestamp) || Date.now()) - Date.now(); // tokens expire by the manager's clock
+    Object.assign(this, { league: league_id, player });
+  }
+
+  announce(matches) {
+    for (const { match_id, referee_token_sha256: hash } of Array.isArray(matches) ? matches.filter(isObject) : [])
+      this.referees.set(match_id, hash);
+  }
+
+  // Why a caller is refused, as code, name and sentence; undefined where it may call.
+  problem(message, expected, authorization) {
+    if (!this.key) return undefined;
+    const ofMatch = /^(GAME|CHOOSE)/.test(expected);
+    const token = ofMatch ? message.auth_token : /^Bearer (\S+)$/.exec(authorization ?? "")?.[1];
+    const where = ofMatch ? "'auth_token'" : "the header `Authorization: Bearer`";
+    if (typeof token !== "string") return ["E011", "AUTH_TOKEN_MISSING", `${where} must hold a token of the manager's`];
+    const hash = this.referees.get(message.match_id);
+    if (ofMatch && hash && crypto.createHash("sha256").update(token).digest("hex") === hash) return undefined;
+    const claims = this.read(token);
+    const subject = ofMatch ? message.match_id : "league_manager";
+    const referee = /^referee:(REF\d+)$/.exec(message.sender)?.[1]; // others go by names of their own
+    const isGood =
+      claims?.use === (ofMatch ? "match" : "manager") &&
+      claims.sub === subject &&
+      claims.iss === this.league &&
+      claims.aud?.includes(this.player) &&
+      (!ofMatch || !referee || claims.ref === referee) &&
+      claims.exp * 1000 + LEEWAY > Date.now() + this.lag;
+    return isGood ? undefined : ["E012", "AUTH_TOKEN_INVALID", `${where} isn't valid for this call`];
+  }
+
+  // What a token says that the manager has signed; undefined where it has not.
+  read(token) {
+    try {
+      const [head, body, signature] = token.split(".");
+      const decode = (part) => JSON.parse(Buffer.from(part, "base64url"));
+      if (decode(head).alg !== "EdDSA") return undefined;
+      const signed = Buffer.from(`${head}.${body}`);
+      return crypto.verify(null, signed, this.key, Buffer.from(signature, "base64url")) ? decode(body) : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
 class Player {
   // The methods that it answers, and the message that each of them takes.
   methods = {
@@ -132,7 +189,7 @@ class Player {
     make_move: ["GAME_MOVE_CALL", (asked) => this.makeMove(asked)],
     notify_match_result: ["GAME_OVER", (told) => this.remember(told)],
     notify_game_error: ["GAME_ERROR", (told) => noted(`${told.match_id}: ${told.error_code} ${told.message}`)],
-    notify_round: ["ROUND_ANNOUNCEMENT", (told) => noted(`Round ${told.round_id}`)],
+    notify_round: ["ROUND_ANNOUNCEMENT", (told) => this.announce(told)],
     update_standings: ["LEAGUE_STANDINGS_UPDATE", () => noted()],
     notify_round_completed: ["ROUND_COMPLETED", () => noted()],
     notify_league_completed: ["LEAGUE_COMPLETED", (told) => noted(`Champion: ${told.champion?.player_id}`)],
@@ -140,6 +197,7 @@ class Player {
   moves = new Map(); // match id -> step -> move: who is asked twice says the same twice
   games = new Map(); // match id -> GAME_OVER
   token = undefined; // from the registration
+  callers = new CallerCheck();
 
   endpoint = ""; // where it is called
 
@@ -150,6 +208,11 @@ class Player {
   health() {
     const state = this.token ? "REGISTERED" : "INIT";
     return { status: "ok", role: "player", id: this.id, state, version: this.version };
+  }
+
+  announce(told) {
+    this.callers.announce(told.matches);
+    return noted(`Round ${told.round_id}`);
   }
 
   join(asked) {
@@ -241,37 +304,37 @@ function problem(message, expected) {
 }
 
 // The answer to a body: a request or a batch of them; undefined where nothing is to be said.
-async function answer(player, body) {
+async function answer(player, body, authorization) {
   let parsed;
   try {
     parsed = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
   } catch (error) {
     return failure(null, -32700, `the body is not JSON: ${error.message}`);
   }
-  if (!Array.isArray(parsed)) return answerOne(player, parsed);
+  if (!Array.isArray(parsed)) return answerOne(player, parsed, authorization);
   if (!parsed.length || parsed.length > MAX_BATCH)
     return failure(null, -32600, `a batch holds 1 to ${MAX_BATCH} requests, found ${parsed.length}`);
-  const answers = await Promise.all(parsed.map((request) => answerOne(player, request)));
+  const answers = await Promise.all(parsed.map((request) => answerOne(player, request, authorization)));
   return answers.some(Boolean) ? answers.filter(Boolean) : undefined;
 }
 
-async function answerOne(player, request) {
+async function answerOne(player, request, authorization) {
   if (!isObject(request)) return failure(null, -32600, "a request is an object");
   const { jsonrpc, id = null, method, params = {} } = request;
   if (id !== null && typeof id !== "string" && !Number.isInteger(id))
     return failure(null, -32600, "'id' must be an integer, a string or null");
   if (jsonrpc !== "2.0" || typeof method !== "string")
     return failure(id, -32600, "expected \"jsonrpc\": \"2.0\" and a method's name");
-  const answered = await call(player, id, method, params);
+  const answered = await call(player, id, method, params, authorization);
   return "id" in request ? answered : undefined;
 }
 
-async function call(player, id, method, params) {
+async function call(player, id, method, params, authorization) {
   if (!Object.hasOwn(player.methods, method))
     return failure(id, -32601, "no such method here", { methods: Object.keys(player.methods) });
   if (!isObject(params)) return failure(id, -32602, "'params' must be an object");
   const [expected, handle] = player.methods[method];
-  const wrong = problem(params, expected);
+  const wrong = problem(params, expected) ?? player.callers.problem(params, expected, authorization);
   try {
     const result = wrong ? player.refusal(params, expected, ...wrong) : await handle(params);
     return { jsonrpc: "2.0", result, id };
@@ -298,7 +361,7 @@ async function serve(player, request, response) {
   if (request.url !== "/mcp") return send(404, { error: "call POST /mcp" });
   if (request.method !== "POST") return send(405, { error: "call POST /mcp" });
   if (size > MAX_BODY) return send(413, { error: `a body has at most ${MAX_BODY} bytes` });
-  const answered = await answer(player, Buffer.concat(chunks));
+  const answered = await answer(player, Buffer.concat(chunks), request.headers.authorization);
   return send(answered ? 200 : 202, answered);
 }
 
@@ -316,6 +379,7 @@ async function register(player, manager, games) {
     if (result?.status === "REJECTED") stop(1, rejection(result, games));
     if (result?.status === "ACCEPTED") {
       Object.assign(player, { id: result.player_id, token: result.auth_token });
+      player.callers.trust(result, player.id);
       if (result.auth_token) player.credentials?.save(result);
       return noted(`Registered as ${player.id}.`);
     }

@@ -7,7 +7,7 @@ const net = require("node:net");
 const { test } = require("node:test");
 
 const LEAGUE = process.env.LEAGUE ?? "league";
-const isThere = spawnSync(LEAGUE, ["version"]).status === 0;
+const isThere = spawnSync(LEAGUE, ["--version"]).status === 0;
 const skip = isThere ? false : `there is no command ${LEAGUE} here; install agent-league, or name it in LEAGUE`;
 
 test("league check finds nothing wrong", { skip }, async (context) => {

@@ -1,4 +1,4 @@
-"""`league player --stay`: one process, many leagues."""
+"""`league player --rejoin`: one process, many leagues."""
 
 import asyncio
 import signal
@@ -25,7 +25,7 @@ async def test_one_unchanged_player_process_takes_part_in_leagues_of_every_game(
     """The rest of each league is hosted here, at the same addresses."""
     port = free_ports(4)
     names = ["--player-id", "P02", "--name", "Everywhere"]
-    command = ["player", "--port", port + 3, "--strategy", "any_legal", "--stay", *names]
+    command = ["player", "--port", port + 3, "--strategy", "any_legal", "--rejoin", *names]
     where = ["--manager", f"localhost:{port}", "--home", tmp_path / "its own"]
     assert len(BUILT_IN) == 8
     with running([*command, *where]) as (player,):
