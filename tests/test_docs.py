@@ -1,26 +1,24 @@
 """The documentation is true: its examples are the real files, its tables name everything, its commands run."""
 
+import json
 import re
 import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
+import yaml
 
-from agent_league.cli.app import COMMANDS
+from agent_league.cli.app import GROUPS
 from agent_league.config import ConfigLoader
-from agent_league.config.base import ConfigModel
 from agent_league.config.models import LeagueConfig, SystemConfig
-from agent_league.errors import ErrorCode
-from agent_league.players.strategies import strategy_names, strategy_summary
 from agent_league.protocol import v1, v2
-from agent_league.protocol.methods import METHODS
-from agent_league.protocol.v2.league import LeagueAction
 from agent_league.storage.memory import MemoryStore
 from agent_league.web.export import TABLES
 from agent_league.web.league_reader import read_saved_league
@@ -28,68 +26,45 @@ from agent_league.web.pages import PAGES as PAGES_OF_A_LEAGUE
 from tests.cli.command import league, league_process
 from tests.conftest import BOUND
 from tests.mcp import interoperation_table
+from tests.page_script import ALONE, has_network, list_blocks, list_commands
+from tests.test_how_to_pages import NOT_RUN
+from tests.test_how_to_pages import PAGES as HOW_TO_PAGES
 from tests.tolerance_table import table
+from tools import reference
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+FRONT_PAGE = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 WATCHING = (ROOT / "docs" / "watching.md").read_text(encoding="utf-8")
 PERFORMANCE = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-NOT_SHOWN = {"schema_version", "system_id", "protocol_version", "league_id", "display_name", "status", "created_at"}
-"""Settings that name a file or describe it, and change nothing."""
 
 
 def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
 
 
-def _is_model(annotation: object) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, ConfigModel)
+def test_the_readme_fits_one_screen() -> None:
+    assert len(README.splitlines()) <= 40
 
 
-def paths(model: type[ConfigModel], prefix: str = "") -> list[str]:
-    found: list[str] = []
-    for name, field in model.model_fields.items():
-        parts = get_args(field.annotation) if type(None) in get_args(field.annotation) else ()
-        inner = next((one for one in parts if _is_model(one)), field.annotation)
-        if isinstance(inner, type) and issubclass(inner, ConfigModel):
-            found += paths(inner, f"{prefix}{name}.")
-        elif name not in NOT_SHOWN:
-            found.append(prefix + name)
-    return found
-
-
-def test_the_player_in_the_readme_is_the_example() -> None:
+def test_the_player_on_the_front_page_is_the_example() -> None:
     example = (ROOT / "examples" / "my_player.py").read_text(encoding="utf-8")
-    assert blocks(README, "python") == [example]
+    assert blocks(FRONT_PAGE, "python") == [example]
 
 
-@pytest.mark.parametrize("code", ErrorCode)
-def test_the_reference_names_every_error_code(code: ErrorCode) -> None:
-    assert f"| {code.value} | {code.name} |" in REFERENCE
+def test_the_reference_is_what_the_code_says() -> None:
+    folder = ROOT / "docs" / "reference"
+    pages = {page.name: page.read_text(encoding="utf-8") for page in folder.glob("*.md")}
+    assert pages == reference.write_pages(), "run `.venv/bin/python -m tools.reference`"
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
-def test_the_reference_names_every_method_with_its_request(method: object) -> None:
-    name, request = method.name, method.request  # type: ignore[attr-defined]
-    rows = [line for line in REFERENCE.splitlines() if f"`{name}`" in line and line.startswith("|")]
-    assert rows
-    assert request is None or request.TYPE in rows[0]
-
-
-@pytest.mark.parametrize("path", [*paths(SystemConfig), *paths(LeagueConfig)])
-def test_the_reference_names_every_setting(path: str) -> None:
-    assert f"`{path}`" in REFERENCE
-
-
-def test_the_reference_names_every_command_and_no_other() -> None:
-    commands = {name for listed in COMMANDS.values() for name in listed}
-    assert set(re.findall(r"^\| `league ([\w-]+)` \|", REFERENCE, re.MULTILINE)) == commands
-
-
-def test_the_reference_has_the_sentence_of_every_strategy() -> None:
-    assert all(f"| `{name}` | {strategy_summary(name)} |" in REFERENCE for name in strategy_names())
+def test_every_setting_says_what_it_means() -> None:
+    settings = [*reference.list_settings(SystemConfig), *reference.list_settings(LeagueConfig)]
+    assert len(settings) > 90
+    assert [one.path for one in settings if not one.meaning] == [], (
+        "write docstrings below these in agent_league/config"
+    )
 
 
 @pytest.mark.parametrize(("folder", "messages"), [("schemas", v2.MESSAGES), ("schemas/v1", v1.MESSAGES)])
@@ -129,24 +104,21 @@ def test_the_page_on_watching_names_every_column_of_the_tables() -> None:
         assert re.findall(r"`(\w+)`", row.partition(".csv")[2]) == list(columns)
 
 
-def test_the_reference_names_every_action_of_the_organiser() -> None:
-    row = next(line for line in REFERENCE.splitlines() if line.startswith("| `manage_league`"))
-    assert all(f"`{action}`" in row for action in get_args(LeagueAction))
-
-
-def test_the_readme_s_leagues_run_as_they_stand(tmp_path: Path) -> None:
-    if busy := [port for port in (8000, 8001, 8101) if _is_taken(port)]:
-        pytest.skip(f"the README's ports are in use here: {busy}")
+def test_the_leagues_of_readme_and_front_page_run_as_they_stand(tmp_path: Path) -> None:
+    alone = [*ALONE, "sh", "-c", 'ip link set lo up && exec "$@"', "sh"] if has_network() else []
+    if not alone and (busy := [port for port in (8000, 8001, 8101) if _is_taken(port)]):
+        pytest.skip(f"the pages' ports are in use here: {busy}")
     commands = [
-        line for block in blocks(README, "bash") for line in block.splitlines() if line.startswith("./league run")
+        line
+        for block in blocks(README + FRONT_PAGE, "bash")
+        for line in block.splitlines()
+        if line.startswith("./league run")
     ]
     assert len(commands) == 6
     for command in commands:
-        if "--stay" in command:
-            continue  # ends when it is told to
         arguments = shlex.split(command)[1:]
         done = subprocess.run(
-            [sys.executable, "-m", "agent_league", *arguments],
+            [*alone, sys.executable, "-m", "agent_league", *arguments],
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -161,23 +133,68 @@ def test_the_readme_s_leagues_run_as_they_stand(tmp_path: Path) -> None:
     "line",
     [
         line
-        for page in (README, WATCHING, PERFORMANCE)
-        for block in blocks(page, "bash")
+        for page in PAGES
+        for block in blocks(page.read_text(encoding="utf-8").replace("\\\n", ""), "bash")
         for line in block.splitlines()
         if line.startswith(("./league", "league"))
     ],
 )
 def test_every_option_in_the_pages_exists(line: str) -> None:
-    _, command, *arguments = shlex.split(line)
+    _, command, *arguments = shlex.split(line, comments=True)
     if command == "test":
         return
-    told = help_of(command)
+    told = help_of(f"{command} {arguments[0]}" if command in GROUPS else command)
     assert all(argument in told for argument in arguments if argument.startswith("--"))
+
+
+RUN = {
+    "README.md": "tests/test_docs.py",
+    "docs/index.md": "tests/test_docs.py",
+    "docs/comparing.md": "tests/test_comparing_page.py",
+    "docs/experiments.md": "tests/test_experiments_page.py",
+    "docs/games.md": "tests/test_games_page.py",
+    "docs/test-results.md": "tests/test_results_page.py",
+    **{f"docs/tutorials/{page.name}": "tests/test_tutorials.py" for page in (ROOT / "docs" / "tutorials").glob("*.md")},
+    **{f"docs/{name}.md": "tests/test_how_to_pages.py" for name in HOW_TO_PAGES},
+}
+"""Which test runs all commands of a page, but for those that `NOT_RUN` lists with the reason."""
+
+
+def test_every_command_of_every_page_is_run_or_the_reason_stands_why_not() -> None:
+    commands = {str(page.relative_to(ROOT)): list_commands(page) for page in PAGES}
+    left = [(page, line) for page, lines in commands.items() if page not in RUN for line in lines]
+    assert [one for one in left if not one[1].startswith(tuple(NOT_RUN))] == [], "run them, or say in NOT_RUN why not"
+    assert [page for page in RUN if not commands.get(page)] == []
+    every = [line for lines in commands.values() for line in lines]
+    assert [begins for begins in NOT_RUN if not any(line.startswith(begins) for line in every)] == []
+    named = {path for text in (*RUN.values(), *NOT_RUN.values()) for path in re.findall(r"tests/[\w/]+(?:\.py)?", text)}
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent.name != "reference"], ids=lambda page: page.name
+)
+def test_commands_stand_in_blocks_that_are_run(page: Path) -> None:
+    command = re.compile(r"(?:\./|\.venv/bin/)?(?:league|python|pip|pipx|docker|curl) [a-z-]")
+    drawn = {"bash", "console", "csv", "javascript", "json", "python", "text", "toml", "yaml"}
+    assert {block.language for block in list_blocks(page)} <= drawn, "the site draws no other, such as mermaid, offline"
+    others = [block.text for block in list_blocks(page) if block.language not in ("bash", "console")]
+    assert [line for text in others for line in text.splitlines() if command.match(line)] == []
+
+
+def test_every_snippet_of_settings_can_be_read() -> None:
+    readers: dict[str, Callable[[str], Any]] = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
+    snippets = [block for page in PAGES for block in list_blocks(page) if block.language in readers]
+    assert len(snippets) > 15
+    for block in snippets:
+        part = block.language == "json" and block.text.startswith('"')  # a part of a file is shown without its braces
+        assert readers[block.language](f"{{{block.text}}}" if part else block.text)
 
 
 @cache
 def help_of(command: str) -> str:
-    done = (league_process if command == "bench" else league)(command, "--help")
+    words = command.split()
+    done = (league_process if "bench" in words else league)(*words, "--help")
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -36,7 +36,7 @@ def test_the_commands_run_as_they_stand_and_shards_give_the_same_rows(folder: Pa
     assert (folder / "whole" / "games.csv").read_bytes() == (folder / "three" / "games.csv").read_bytes()
     written = {path.name for path in (folder / "three").iterdir()}
     assert {DATABASE_NAME, "games.csv", "experiment.toml", "report.html", "report.md", "pairs.csv"} <= written
-    again = league("experiment", "three/experiment.toml", "--out", "again", "--csv", cwd=folder)
+    again = league("experiment", "three/experiment.toml", "--out", "again", "--games-csv", cwd=folder)
     assert again.returncode == 0, again.stderr
     assert (folder / "again" / "games.csv").read_bytes() == (folder / "three" / "games.csv").read_bytes()
 

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 import pytest
 
 import agent_league
-from agent_league.text import MAX_WORD, format_move, quote, shorten, to_printable
+from agent_league.text import MAX_WORD, find_telling_ends, format_move, quote, shorten, shorten_apart, to_printable
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,19 @@ from agent_league.text import MAX_WORD, format_move, quote, shorten, to_printabl
 )
 def test_a_text_is_never_longer_than_its_limit(value: object, longest: int, text: str) -> None:
     assert shorten(value, longest) == text
+
+
+@pytest.mark.parametrize(
+    ("names", "longest", "cut"),
+    [
+        (["short", "a longer name"], 8, ["short", "a lon..."]),
+        (["player one", "player two", "player two"], 9, ["playe...e", "playe...o", "playe...o"]),
+        (["aaaaaaXaaaaaaa", "aaaaaaYaaaaaaa"], 8, ["aaaa...1", "aaaa...2"]),
+        (["aaaaaaaaaa", "aaaaa..."], 8, ["aaaa...a", "aaaaa..."]),
+    ],
+)
+def test_names_that_differ_still_differ_when_they_are_cut(names: list[str], longest: int, cut: list[str]) -> None:
+    assert shorten_apart(names, longest) == cut
 
 
 @pytest.mark.parametrize(
@@ -132,3 +145,22 @@ def test_a_cut_is_found(source: str) -> None:
 @pytest.mark.parametrize("source", NO_CUTS)
 def test_numbers_lists_and_digests_are_no_texts_that_are_cut(source: str) -> None:
     assert not find_cuts(source)
+
+
+@pytest.mark.parametrize(
+    ("names", "ends"),
+    [
+        (("Agent of the First Team", "Agent of the Second Team"), ["First Team", "Second Team"]),
+        (("minimax-with-depth-3", "minimax-with-depth-4"), ["3", "4"]),
+        (("aaaaaaaaaaaaaaaaaaaaab", "aaaaaaaaaaaaaaaaaaaaac"), ["b", "c"]),
+        (("The Long Player One", "The Long Player One Two"), ["One", "One Two"]),
+        ((), []),
+        (("The only name that is here",), []),
+        (("A long name of its own", "Another, quite different"), []),
+        (("Player 12", "Player 13"), []),
+        (("Twice the same name", "Twice the same name"), []),
+        (("nnnnnnnnnnnnnnnnn\u0303x", "nnnnnnnnnnnnnnnnn\u0304x"), ["n\u0303x", "n\u0304x"]),
+    ],
+)
+def test_long_names_tell_where_they_differ_from_those_that_begin_alike(names: tuple[str, ...], ends: list[str]) -> None:
+    assert [name[place:] for name, place in sorted(find_telling_ends(names).items())] == ends
