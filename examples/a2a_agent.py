@@ -1,7 +1,7 @@
 """An A2A agent that plays any game: it takes the first legal move. It knows A2A's SDK, and nothing of this package.
 
 python a2a_agent.py 9001
-league invite-a2a http://localhost:9001 --to http://localhost:8000
+league invite-a2a http://localhost:9001 --manager http://localhost:8000
 """
 
 import sys

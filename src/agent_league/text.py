@@ -7,9 +7,11 @@ keys and network addresses. Escaping for HTML is left to the templates.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
+from unicodedata import combining
 
 import orjson
 
@@ -28,6 +30,10 @@ MAX_NESTING = 12
 MAX_LOGGED_BYTES = 1000
 """Bytes that are logged of a message that is too long for its line, or isn't JSON."""
 ELLIPSIS = "..."
+MIN_PARTED = 16
+"""Characters that a name has at least if it is parted where it differs from others."""
+MIN_SHARED = 8
+"""Characters that it has in common with another one at least."""
 
 SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "application_key", "match_key", "token"})
 REDACTED = "[redacted]"
@@ -41,11 +47,13 @@ _KEY_PATTERN = re.compile(
     r"((?:/|%2f)join(?:/|%2f))(?!\[key\])[^\s/?#\"'<>\\%&]+|(?<![a-z0-9])key-[a-z2-7]{16,}", re.ASCII | re.IGNORECASE
 )
 """Whatever stands in the place of a key in a sign-up address, and a key wherever it stands."""
-_KEY_SIGNS = (KEY_PREFIX, "join/", "join%2f")
-_KEY_SIGN_BYTES = tuple(sign.encode() for sign in _KEY_SIGNS)
+_KEY_SIGN_BYTES = (b"key-", b"join/", b"join%2f")
 _TOKEN_CHARACTERS = re.compile(r"[\w.-]+", re.ASCII)
 _TOKEN_FIELD = b'token":"'
-_PRINTABLE_BYTES = bytes(range(0x20, 0x7F)) + b"\n"
+_PRINTABLE_BYTES = bytes(range(0x20, 0x7F))
+_LOWERED_BYTES = bytes(range(256)).lower()
+_UNSIGNED_BYTES = bytes(sorted({*range(256)} - {*b'tokenTOKENyjiYJI"-/%'}))
+"""Characters of which no sign of a token or key consists."""
 _ESCAPED_TOKEN_SIGNS = (b"\\u", b"\\/", b'token\\"')
 """Escapes in JSON that may hide a token or the name of its field from a search in the bytes."""
 _ESCAPED_LETTER = re.compile(r"\\u00([2-7][0-9a-fA-F])")
@@ -79,6 +87,51 @@ def shorten(value: object, longest: int = MAX_WORD) -> str:
     """Return a value's text, cut to `longest` characters; the last of them are dots if something is missing."""
     text = str(value)
     return text if len(text) <= longest else f"{text[: longest - len(ELLIPSIS)]}{ELLIPSIS}"
+
+
+def shorten_apart(names: Sequence[str], longest: int) -> list[str]:
+    """Cut names to `longest` characters so that different ones stay different.
+
+    As little as possible of their ends is kept behind the dots; where that doesn't tell them apart, a number is.
+    """
+    for tail in range(longest - len(ELLIPSIS)):
+        head = longest - len(ELLIPSIS) - tail
+        cut = [name if len(name) <= longest else f"{name[:head]}{ELLIPSIS}{name[len(name) - tail :]}" for name in names]
+        if len(set(cut)) == len(set(names)):
+            return cut
+    marks = {name: f"{ELLIPSIS}{number}" for number, name in enumerate(dict.fromkeys(names), 1)}
+    return [name if len(name) <= longest else f"{name[: longest - len(marks[name])]}{marks[name]}" for name in names]
+
+
+@lru_cache(maxsize=32)
+def find_telling_ends(names: tuple[str, ...]) -> Mapping[str, int]:
+    """Find where each long name begins to differ from those that begin like it: name -> place of the telling word.
+
+    Whoever has no room for the whole name can cut it before that place. Names that are short, or differ early, are
+    left out.
+    """
+    ordered = sorted(set(names))
+    alike = [_count_shared(*pair) for pair in pairwise(ordered)]
+    places = {
+        name: _find_telling_place(name, max(before, after))
+        for name, before, after in zip(ordered, [0, *alike], [*alike, 0], strict=False)
+    }
+    return {name: place for name, place in places.items() if place >= MIN_SHARED and len(name) >= MIN_PARTED}
+
+
+def _count_shared(one: str, other: str) -> int:
+    """Count the characters with which both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))
+
+
+def _find_telling_place(name: str, shared: int) -> int:
+    """Return where the word begins in which a name differs; within a word that is long itself, where it differs."""
+    place = min(shared, len(name) - 1)
+    word = next((at for at in range(place, 0, -1) if not name[at - 1].isalnum()), 0)
+    while place and (combining(name[place]) or not name[place].isprintable()):
+        place -= 1  # a letter and its accents stay together
+    return word if place - word < MIN_SHARED else place
 
 
 def quote(value: object, longest: int = MAX_WORD) -> str:
@@ -192,7 +245,7 @@ def _redact_tokens_in_text(text: str) -> str:
     lowered = text.lower()
     if "tok-" in lowered:
         text = _TOKEN_PATTERN.sub(REDACTED, text)
-    if any(sign in lowered for sign in _KEY_SIGNS):
+    if KEY_PREFIX in lowered or "join/" in lowered or "join%2f" in lowered:
         text = redact_keys(text)
     return _TOKEN_CHARACTERS.sub(_redact_signed_token, text) if SIGNED_TOKEN_PREFIX in text else text
 
@@ -209,14 +262,15 @@ def redact_lines(lines: Sequence[bytes], secrets: Sequence[bytes] = ()) -> bytes
 
     All lines are searched at once: nearly all have tokens in the usual fields only, which is seen in the bytes.
     """
-    data = b"".join(lines)
-    plain = _redact_bytes(data, secrets) if data.count(b"\n") == len(lines) else None
+    plain = _redact_bytes(b"".join(lines), len(lines), secrets)
     return b"".join(_redact_line(line, secrets) for line in lines) if plain is None else plain
 
 
-def _redact_bytes(data: bytes, secrets: Sequence[bytes]) -> bytes | None:
+def _redact_bytes(data: bytes, line_count: int, secrets: Sequence[bytes]) -> bytes | None:
     """Redact by searching the bytes; None if the lines must be parsed to be sure."""
-    if data.translate(None, _PRINTABLE_BYTES) and not data.decode(errors="replace").replace("\n", "").isprintable():
+    if data.translate(None, _PRINTABLE_BYTES) != b"\n" * line_count and (
+        data.count(b"\n") != line_count or not data.decode(errors="replace").replace("\n", "").isprintable()
+    ):
         return None
     start, *others = data.split(_TOKEN_FIELD)
     pieces = [start]
@@ -226,6 +280,8 @@ def _redact_bytes(data: bytes, secrets: Sequence[bytes]) -> bytes | None:
             return None
         pieces.append(piece[end:])
     data = b'token":"[redacted]'.join(pieces)
+    if b"\\" not in data and _has_no_other_sign(data, len(others)):
+        return None if any(secret in data for secret in secrets if not secret.startswith(b"tok-")) else data
     lowered = data.lower()
     if b"\\" in data and (any(sign in lowered for sign in _ESCAPED_TOKEN_SIGNS) or any(map(_has_escapes, secrets))):
         return None
@@ -236,6 +292,21 @@ def _redact_bytes(data: bytes, secrets: Sequence[bytes]) -> bytes | None:
     return data if is_clean and not any(secret in data for secret in secrets) else None
 
 
+def _has_no_other_sign(data: bytes, token_count: int) -> bool:
+    """Whether there are surely no signs of tokens and keys but so many fields of tokens; False if it must be looked at.
+
+    Only the characters of signs are searched, in lower case: they are half of the text, and hold whatever it held.
+    """
+    signs = data.translate(_LOWERED_BYTES, _UNSIGNED_BYTES)
+    return (
+        b"key" not in signs
+        and b"eyj" not in signs
+        and b"join/" not in signs
+        and b"%" not in signs
+        and ((found := signs.count(b"tok")) == token_count or found == token_count + data.count(b'token":null'))
+    )
+
+
 def _has_escapes(secret: bytes) -> bool:
     """Whether JSON escapes characters of this secret."""
     return b'"' in secret or b"\\" in secret
@@ -243,7 +314,7 @@ def _has_escapes(secret: bytes) -> bool:
 
 def _redact_line(line: bytes, secrets: Sequence[bytes]) -> bytes:
     """Redact one line, parsing it only if its bytes aren't enough."""
-    plain = _redact_bytes(line, secrets) if line.count(b"\n") == 1 else None
+    plain = _redact_bytes(line, 1, secrets)
     if plain is not None:
         return plain
     try:

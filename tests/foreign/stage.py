@@ -21,6 +21,9 @@ from tests.foreign.v1_player import V1Player
 from tests.foreign.web import Agent, Message
 from tests.launch.scripted_guests import hosted
 
+PATIENT = {"timeouts.move_timeout_sec": BOUND, "timeouts.game_join_ack_timeout_sec": BOUND}
+"""Where nobody is silent: on a busy machine nobody is too late."""
+
 A = TypeVar("A", bound=Agent)
 
 

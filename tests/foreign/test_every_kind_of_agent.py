@@ -17,7 +17,7 @@ from tests.cli.command import LEAGUE
 from tests.conftest import BOUND, PlanMaker
 from tests.foreign.players import ForeignPlayer
 from tests.foreign.sample_player import SamplePlayer
-from tests.foreign.stage import Played, match_files, planned, started
+from tests.foreign.stage import PATIENT, Played, match_files, planned, started
 from tests.foreign.v1_player import V1Player
 from tests.gateway.league import play
 from tests.launch.scripted_guests import hosted
@@ -26,8 +26,6 @@ from tests.mcp.node_tools import NotInstalled
 from tests.mcp.test_foreign_servers import START_SECONDS, register, running, until_listening
 from tests.web.test_seats import with_manager
 
-PATIENT = {"timeouts.move_timeout_sec": BOUND, "timeouts.game_join_ack_timeout_sec": BOUND}
-"""Nobody is silent here, and on a busy machine nobody is too late."""
 VARIANTS = {"Python SDK 1.26": "", "FastMCP 4.1": "", "TypeScript SDK": "1.32"}
 """The MCP SDKs, and which of their servers plays."""
 SEATED = "an A2A agent: asked through a seat of the league's server"
@@ -37,7 +35,7 @@ SCANT = {
     *(f"no '{field}'" for field in ("protocol", "sender", "timestamp", "conversation_id", "auth_token")),
 }
 NOTES = {
-    "A2A Agent": {SEATED, "no 'auth_token'"},
+    "A2A Agent": {SEATED},
     "Python SDK 1.26": SCANT,
     "FastMCP 4.1": {*SCANT, "called with the arguments that its tool takes, without the message's other fields"},
     "TypeScript SDK": {*SCANT, "answer in result.content[0].text"},

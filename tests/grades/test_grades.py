@@ -53,7 +53,7 @@ def table(home: Path) -> dict[str, dict[str, int]]:
 
 
 def test_the_full_table_has_all_that_a_teacher_is_asked_for(home: Path) -> None:
-    rows, standings = grade(home, "--url", "http://class.example:8000"), table(home)
+    rows, standings = grade(home, "--public-url", "http://class.example:8000"), table(home)
     ada, _, alan, kurt = rows
     alpha = standings["Agent Alpha"]
     assert (ada["student_id"], ada["email"], ada["team"]) == ("1001", "ada@example.org", "Agent Alpha")
@@ -68,6 +68,7 @@ def test_the_full_table_has_all_that_a_teacher_is_asked_for(home: Path) -> None:
     assert ada["evidence"] == f"http://class.example:8000/players/{ada['player_id']}"
     assert alan["player_id"] == rows[1]["player_id"], "a team's students have one agent"
     assert (kurt["student_id"], kurt["player_id"], float(kurt["grade"])) == ("0042", "", 0)
+    assert kurt["remark"] == "Nobody came has no agent in the league."
 
 
 async def test_links_of_a_stopped_league_have_its_path_or_are_left_out(tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ def test_a_mistake_in_the_league_file_s_formula_is_told_at_the_start() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--moodle", "--gradescope"), "expected one of --canvas, --moodle, --gradescope and --csv"),
+        (("--moodle", "--gradescope"), "expected one of --canvas, --moodle, --gradescope and --everything"),
         (("--formula", "pints"), "--formula: there is no column pints"),
         (("--canvas", "missing.csv"), "missing.csv can't be read: No such file or directory"),
         (("--marks", __file__), "expected a line of column names, the student id first"),

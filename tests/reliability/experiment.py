@@ -82,34 +82,34 @@ class FiveWays:
         self.tell(f"games.csv is the same, byte by byte, in all {len(digests)} ways.")
 
     def play_in_one_process(self) -> Path:
-        return self.finish("one", "--csv")
+        return self.finish("one", "--games-csv")
 
     def play_in_two_processes(self) -> Path:
-        return self.finish("two", "--csv", "--jobs", 2)
+        return self.finish("two", "--games-csv", "--jobs", 2)
 
     def play_killed_twice(self) -> Path:
         """Kill the command, first with one process, then with two; then let it end."""
         for jobs, share in ((1, 0.2), (2, 0.5)):
-            with self.start("killed", "--csv", "--jobs", jobs) as command:
+            with self.start("killed", "--games-csv", "--jobs", jobs) as command:
                 self.wait_for_rows("killed", share, command)
                 command.signal(signal.SIGKILL)
             rows = self.count_rows("killed")
             assert rows < self.total, "it was over before it was killed"
             self.tell(f"killed with --jobs {jobs} at {rows} rows")
-        return self.finish("killed", "--csv")
+        return self.finish("killed", "--games-csv")
 
     def play_three_shards(self) -> Path:
         for index in (3, 1, 2):
             self.finish(f"shard-{index}", "--shard", f"{index}/3")
         folders = [self.folder / f"shard-{index}" for index in (1, 2, 3)]
-        self.end(Running([*LEAGUE, "experiment", "merge", *folders, "--out", self.folder / "merged", "--csv"]))
+        self.end(Running([*LEAGUE, "experiment", "merge", *folders, "--out", self.folder / "merged", "--games-csv"]))
         return self.folder / "merged"
 
     def play_on_ray_with_a_node_killed(self) -> Path:
         """Kill the second node of two when a third of the games is there."""
         with start_cluster() as nodes:
             second = nodes.add_node()
-            with self.start("ray", "--csv", "--on", f"ray={nodes.address}") as command:
+            with self.start("ray", "--games-csv", "--on", f"ray={nodes.address}") as command:
                 command.prints("2 nodes, 2 CPUs")
                 self.wait_for_rows("ray", 0.3, command)
                 second.kill()

@@ -76,7 +76,7 @@ class Term:
         server = self.serve()
         self.practise()
         self.sign_up()
-        self.command("start", "--league-id", SPRING)
+        self.command("admin", "start", "--league-id", SPRING)
         self.wait_for("ten results", lambda: len(self.results()) >= min(10, self.teams))
         before = self.results()
         self.tell("The server is killed; until it is back, the teams' agents are frozen by the league file.")
@@ -106,7 +106,7 @@ class Term:
             sheet = self.folder / f"{league_id}.html"
             address = f"{SERVER}/leagues/{league_id}"
             self.command(
-                "class", self.folder / "roster.csv", "--league-id", league_id, "--sheet", sheet, "--url", address
+                "class", self.folder / "roster.csv", "--league-id", league_id, "--sheet", sheet, "--public-url", address
             )
         self.tell(f"{self.teams} teams have their sign-up addresses.")
 
@@ -156,7 +156,7 @@ class Term:
             host = "127.0.0.1" if dials else "10.77.0.1"
             if dials:
                 carrier = self.start(
-                    machine, *LEAGUE, "connect", f"http://127.0.0.1:{port}/mcp", "--to", address, "--home", own
+                    machine, *LEAGUE, "connect", f"http://127.0.0.1:{port}/mcp", "--manager", address, "--home", own
                 )
                 carrier.prints("http://127.0.0.1")
                 self.agents[f"{name}, carried"] = carrier
@@ -177,7 +177,9 @@ class Term:
 
     def add_late_referee(self) -> None:
         """A referee of the organiser's joins from another machine while the league runs."""
-        printed = self.command("class", "--referee-key", "--league-id", SPRING, "--url", f"{SERVER}/leagues/{SPRING}")
+        printed = self.command(
+            "class", "--referee-key", "--league-id", SPRING, "--public-url", f"{SERVER}/leagues/{SPRING}"
+        )
         address = next(word for word in printed.split() if "/join/" in word)
         (self.folder / "referee.key").write_text(address.strip("`.,"))
         referee = self.start(
@@ -260,7 +262,7 @@ class Term:
         students = "".join(f'"{n}, Student",{n},{1000 + n},s{n},CS\n' for n in range(1, self.teams + 1))
         export.write_text(f"Student,ID,SIS User ID,SIS Login ID,Section\n    Points Possible,,,,\n{students}")
         columns = {
-            ("--csv",): ("student_id", "grade"),
+            ("--everything",): ("student_id", "grade"),
             ("--moodle",): ("ID number", "Spring League"),
             ("--gradescope",): ("SID", "Total Score"),
             ("--canvas", export): ("SIS User ID", "Spring League"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agent_league.storage.match_segments import list_match_paths
 from tests.cli.command import LEAGUE, Running, alive, environment, league, pids_of, ports, until
 from tests.reliability.terminals import set_up
 
@@ -21,10 +22,6 @@ LEAGUES: dict[str, tuple[int, list[object]]] = {
 }
 """The players, and the other options."""
 MATCHES_BEFORE_KILL = 5
-
-
-def list_matches(home: Path) -> list[Path]:
-    return list((home / "data" / "matches").glob("*/R*.json"))
 
 
 @pytest.mark.parametrize("name", LEAGUES)
@@ -51,7 +48,8 @@ def test_a_league_that_is_killed_goes_on_to_the_same_table(tmp_path: Path, name:
 def kill_in_the_middle(home: Path, command: list[object]) -> None:
     run = Running([*LEAGUE, *command], env=environment())
     try:
-        until(lambda: len(list_matches(home)) >= MATCHES_BEFORE_KILL or run.process.poll() is not None, "some matches")
+        matches = home / "data" / "matches"
+        until(lambda: len(list_match_paths(matches)) >= MATCHES_BEFORE_KILL or run.process.poll() is not None, "some")
         pids = pids_of(home)
         os.killpg(run.process.pid, signal.SIGKILL)
         run.ends()

@@ -138,7 +138,9 @@ def test_players_that_can_t_be_called_dial_out_and_lose_nothing(
         refused = start(*there, sys.executable, LATE_LISTENER, "127.0.0.1", 8101, MANAGER, "Alone", 0)
         manager.prints("or let `league connect` carry your agent")
         refused.close()
-        carried = start(*there, *LEAGUE, "connect", "http://localhost:8101/mcp", "--to", MANAGER, "--home", next(homes))
+        carried = start(
+            *there, *LEAGUE, "connect", "http://localhost:8101/mcp", "--manager", MANAGER, "--home", next(homes)
+        )
         carried.prints("Now start your agent")
         start(*there, sys.executable, LATE_LISTENER, "127.0.0.1", 8101, MANAGER, "Carried", 0)
         carried.prints("Carried is registered as P01.")

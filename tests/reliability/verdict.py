@@ -153,6 +153,13 @@ def wrong_files(home: Path, referee_homes: list[Path]) -> Iterator[str]:
     checked = league("verify", *{folder for folder in referee_homes if (folder / "data" / "matches").is_dir()})
     if checked.returncode != 0:
         yield f"league verify: {checked.stdout[-2000:]}"
+    if {*referee_homes} == {home}:  # those of a referee elsewhere are its own
+        matches = home / "data" / "matches" / LEAGUE_ID
+        found = {path.stem for path in matches.glob("*.json") if "rebuilt" not in json_of(path)}
+        if lost := results_of(saved_in(home)).keys() - found:
+            yield f"these matches have a result and no file: {sorted(lost)}"
+        if left := [path.name for path in matches.iterdir() if path.stem not in found]:
+            yield f"this is left among the match files: {left}"
     standings = home / "data" / "leagues" / LEAGUE_ID / "standings.json"
     before = _lasting(standings)
     standings.unlink()

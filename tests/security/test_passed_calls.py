@@ -12,6 +12,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from agent_league.http.server import HttpServer
+from agent_league.serve import passed_call
 from agent_league.serve.internal_app import SERVERS_ONLY, InternalApp
 from agent_league.serve.passed_call import (
     MAX_AGE_SECONDS,
@@ -96,7 +97,9 @@ async def send(address: str, attempt: Attempt) -> tuple[int, str]:
     return int(answer.split()[1]), answer.partition("\r\n\r\n")[2]
 
 
-async def test_only_what_a_server_has_signed_is_carried_out_and_that_once(tmp_path: Path) -> None:
+async def test_only_what_a_server_has_signed_is_carried_out_and_that_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     league = CountingLeague()
     async with asyncio.timeout(BOUND), two_servers(tmp_path, league) as stage:
         inside = stage.owner.row.address
@@ -104,6 +107,10 @@ async def test_only_what_a_server_has_signed_is_carried_out_and_that_once(tmp_pa
             assert await send(inside, attack()) == (403, SERVERS_ONLY), name
         meant_for_another = Attempt(signatures=(sign(to="entry"),))
         assert (await send(inside, meant_for_another))[0] == 421, "passed by a look that is older than our restart"
+        with monkeypatch.context() as patched:
+            patched.setattr(passed_call, "PASSING_PROTOCOL", passed_call.PASSING_PROTOCOL + 1)
+            of_another_version = Attempt(signatures=(sign(),))
+        assert (await send(inside, of_another_version))[0] == 421, "nothing is done, and the caller may try again"
         assert league.callers == []
         good = Attempt(signatures=(sign(),))
         assert (await send(inside, good))[0] == 200

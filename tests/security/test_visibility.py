@@ -30,6 +30,8 @@ from tests.protocol.traffic import make_league
 from tests.web.serving import Visitor
 
 NAME = re.compile(r"Quixote\d\d")
+LOOK = re.compile(r"#ab12\d\d|\b\d\dQ\b")
+"""The colours and signs that the players tell."""
 ARGUMENTS = {"round_id": 1, "match_id": "R1M1", "player_id": "P01", "game_type": "even_odd"}
 
 
@@ -106,6 +108,7 @@ async def played(folder: Path, visibility: str, players: int) -> AsyncIterator[P
         own: dict[str, Any] = {"manager": address, "endpoint": f"http://localhost:{ports + at}/mcp"}
         if at > 1:
             own["display_name"] = f"Quixote{at - 1:02}"
+            own |= {"color": f"#ab12{at - 1:02}", "avatar": f"{at - 1:02}Q"}
         seats.append(replace(seat, settings=replace(seat.settings, **own), port=ports + at))
     carrier = ListeningCarrier()
     async with asyncio.timeout(BOUND), AsyncExitStack() as ending:
@@ -196,16 +199,22 @@ async def test_no_open_surface_tells_a_visitor_what_pages_hide(visibility: str, 
         state = league.manager.state
         rows = state.standings()
         told = await read_everything_open(league)
-        patterns = [NAME.pattern] if hidden.names else []
+        patterns = [NAME.pattern, LOOK.pattern] if hidden.names else []
         if hidden.ids:
             patterns += [rf"\b{row.player_id}\b|\bPlayer {row.player_id[1:].lstrip('0')}\b" for row in rows]
         if hidden.others:
             apart = {row.player_id for row in rows[10:]}
             patterns += [row.display_name for row in rows[10:]]
+            looks = [state.roster[row.player_id].agent.look for row in rows[10:]]
+            patterns += [word for look in looks for word in (look.color, rf"\b{look.sign}\b")]
             matches = [one.match_id for one in state.schedule.pairings if apart.issuperset(one.players)]
             patterns += [rf"\b{match_id}\b(?!\.)" for match_id in matches]
         found = {where: words for where, text in told.items() if (words := list_words(patterns, text))}
         assert found == {}
+        if not hidden.names:
+            top = {row.player_id[1:] for row in rows[:10]}
+            assert set(re.findall(r'fill="#ab12(\d\d)"', told["/players"])) == top
+            assert set(re.findall(r">(\d\d)Q</text>", told["/players"])) == top
         shown = set() if hidden.ids else {row.player_id for row in rows[:10]}
         assert set(re.findall(r'agent_id="(P\d\d)"', told["/metrics"])) == shown
         counts = re.findall(r'agent_league_agents\{role="player",state="\w+"\} (\d+)', told["/metrics"])
@@ -265,7 +274,8 @@ async def test_nothing_open_tells_a_name_where_names_are_pseudonyms(tmp_path: Pa
     written = {str(file): file.read_text() for file in (tmp_path / "out").rglob("*") if file.is_file()}
     assert len(written) > 10
     assert names_in(written) == {}
-    full = said("export", "--home", tmp_path, "--json", "-", "--all-names")
+    assert [file for file, text in written.items() if LOOK.search(text)] == []
+    full = said("export", "--home", tmp_path, "--json", "--all-names")
     assert len(set(NAME.findall(full.out))) == 3
 
 
@@ -285,6 +295,7 @@ async def check_organiser(league: PlayedLeague) -> None:
     cookie = reply.headers["set-cookie"].partition(";")[0]
     pages = await league.walk(cookie)
     assert set(NAME.findall(pages["/players"])) == {"Quixote01", "Quixote02", "Quixote03"}
+    assert {"#ab1201", "#ab1202", "#ab1203"} <= set(LOOK.findall(pages["/players"]))
     assert "CHOOSE_PARITY_CALL" in pages["/matches/R1M1"]
 
 
@@ -299,7 +310,7 @@ async def test_members_alone_see_a_league_of_members(tmp_path: Path) -> None:
         to_players = [frame for endpoint, frame in league.carrier.sent if endpoint in league.player_endpoints]
         assert any(b"Quixote01" in frame for frame in to_players), "agents are members"
         await check_organiser(league)
-    assert "--all-names" in said("export", "--home", tmp_path, "--json", "-").error
+    assert "--all-names" in said("export", "--home", tmp_path, "--json").error
 
 
 async def test_the_top_ten_are_shown_with_their_matches_and_nothing_of_the_others_but_their_number(
@@ -342,7 +353,7 @@ async def test_the_top_ten_are_shown_with_their_matches_and_nothing_of_the_other
         to_players = [frame for endpoint, frame in league.carrier.sent if endpoint in league.player_endpoints]
         last = next(frame for frame in reversed(to_players) if b"final_standings" in frame)
         assert lost.encode() in last, "agents find their own rows in what is sent to all of them"
-    assert said("export", "--home", tmp_path, "--json", tmp_path / "out.json").code == 0
+    assert said("export", "--home", tmp_path, "--json-file", tmp_path / "out.json").code == 0
     written = orjson.loads((tmp_path / "out.json").read_bytes())
     assert len(written["standings"]) == 10
     assert not apart & {one["match_id"] for one in written["matches"]}

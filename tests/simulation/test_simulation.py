@@ -35,7 +35,7 @@ DIGEST = (
 def test_every_league_keeps_its_promises_whatever_goes_wrong(seeds: range) -> None:
     for report in simulate_scenarios([make_scenario(seed) for seed in seeds], JOBS):
         assert not report.breaches, (
-            f"league simulate-faults --seeds {report.scenario.seed} --trace",
+            f"league dev simulate-faults --seeds {report.scenario.seed} --trace",
             report.breaches,
             report.events[-40:],
         )

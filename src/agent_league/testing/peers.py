@@ -124,7 +124,7 @@ class ScriptedPlayer(ScriptedAgent):
             },
             "id": 1,
         }
-        _, body = await carrier.exchange(manager, json.dumps(request).encode(), 10)
+        _, body = await carrier.exchange(manager, json.dumps(request).encode(), 60)
         answer: dict[str, Any] = json.loads(body)["result"]
         if answer.get("status") == "ACCEPTED":
             self.player_id, self.token = answer["player_id"], answer["auth_token"]
