@@ -17,7 +17,7 @@ from tests.foreign.web import Answer, Message
 
 
 async def checked(kind: Any, *, registers: bool = True) -> CheckReport:
-    limits = {"timeout": 1, "match_seconds": 3, "silent_match_seconds": 0.2}
+    limits = {"timeout": 10, "match_seconds": 8, "silent_match_seconds": 0.2}
     return await check_guest(kind, role=Role.REFEREE, registers=registers, **limits)
 
 
