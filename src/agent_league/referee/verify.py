@@ -48,7 +48,7 @@ DIALOGUE_CHECKS = ("tolerated", "secrecy", "draws", "moves", "lifecycle", "resul
 NAMED = 10
 """Most problems of one check that are listed."""
 LONGEST_WRITING_SECONDS = 60
-"""Longest time between a message's timestamp and its line in the transcript; a busy machine may halt a referee there."""
+"""Longest time between a message's timestamp and its line in the transcript; a busy machine halts a referee there."""
 
 
 @dataclass(frozen=True, slots=True)
