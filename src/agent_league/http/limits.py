@@ -93,6 +93,7 @@ class ServerLimits(ServerState):
         self.idle_ticks = limits.keep_alive_timeout * TICKS_PER_TIMEOUT / limits.request_timeout
         self.connection_numbers = itertools.count()
         self.unfinished_bytes = 0
+        self.is_stopped = False
         self._timer: asyncio.TimerHandle | None = None
 
     def start_timer(self) -> None:
@@ -104,6 +105,13 @@ class ServerLimits(ServerState):
     def stop_timer(self) -> None:
         if self._timer:
             self._timer.cancel()
+
+    def abort_connections(self) -> None:
+        """Abort what a stopping server has waited for in vain, and whatever was accepted only now."""
+        self.is_stopped = True
+        for connection in [*self.connections]:
+            if connection.transport:
+                connection.transport.abort()
 
     def _tick_all(self) -> None:
         for connection in self.list_connections():
@@ -196,7 +204,9 @@ class LimitedProtocol(HttpToolsProtocol):
         full = len(server.connections) >= server.limits.max_connections and not server.close_slowest()
         super().connection_made(transport)
         self.flow = PipelineFlowControl(transport, self.pipeline)
-        if full:
+        if server.is_stopped:
+            transport.abort()
+        elif full:
             self.reject(503, TOO_MANY)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -41,6 +41,8 @@ class LinkHost(Protocol):
     """The server that a link belongs to, with the limits that all its connections share."""
 
     connections: set[Any]
+    tasks: set[asyncio.Task[None]]
+    """What a server that stops waits for, and cancels in the end."""
 
     @property
     def connection_numbers(self) -> Iterator[int]: ...
@@ -64,7 +66,7 @@ class LinkedProcess(asyncio.Protocol):
         self._patience = patience
         self._reader = FrameReader()
         self._writer = FrameWriter(self._loop)
-        self._calls: set[asyncio.Task[None]] = set()
+        self._call_count = 0
         self._idle_ticks = 0
         self._is_reading = True
         self._can_write = True
@@ -118,13 +120,13 @@ class LinkedProcess(asyncio.Protocol):
 
     @property
     def has_pending_request(self) -> bool:
-        return bool(self._calls)
+        return self._call_count > 0
 
     def count_tick(self) -> None:
         """Count one tick; end a link that is stuck within a frame, isn't read, or has been idle for long."""
         is_slow = bool(self.unfinished_bytes and self._is_reading)
         self.waiting_ticks = self.waiting_ticks + 1 if is_slow or self.unread_bytes else 0
-        self._idle_ticks = 0 if is_slow or self._calls else self._idle_ticks + 1
+        self._idle_ticks = 0 if is_slow or self._call_count else self._idle_ticks + 1
         if self.waiting_ticks > self._patience:
             self.reject(408, "expected a whole frame, and its answer to be read, in time")
         elif self._idle_ticks > self._server.idle_ticks:
@@ -148,7 +150,8 @@ class LinkedProcess(asyncio.Protocol):
                 continue
             bearer = None if token == NO_TOKEN else token.decode("latin-1")
             call = self._loop.create_task(self._answer_call(target, number, body, bearer))
-            self._calls.add(call)
+            self._call_count += 1
+            self._server.tasks.add(call)
             call.add_done_callback(self._end_call)
 
     async def _answer_call(self, target: LinkTarget, number: bytes, body: bytes, bearer: str | None) -> None:
@@ -159,7 +162,8 @@ class LinkedProcess(asyncio.Protocol):
         self._writer.write_frame(number, body, b"%d " % status)
 
     def _end_call(self, call: asyncio.Task[None]) -> None:
-        self._calls.discard(call)
+        self._call_count -= 1
+        self._server.tasks.discard(call)
         self._idle_ticks = 0
         if not self._is_reading:
             self._pace_reading()
@@ -167,12 +171,12 @@ class LinkedProcess(asyncio.Protocol):
             self._end_if_idle()
 
     def _end_if_idle(self) -> None:
-        if not self._calls:
+        if not self._call_count:
             self._loop.call_soon(self._loop.call_soon, self.transport.close)  # once the last answer is written
 
     def _pace_reading(self) -> None:
         """Read only while there are not too many calls under way, and answers are read."""
-        wanted = self._can_write and len(self._calls) < MAX_CALLS
+        wanted = self._can_write and self._call_count < MAX_CALLS
         if wanted != self._is_reading and not self.is_closing:
             self._is_reading = wanted
             (self.transport.resume_reading if wanted else self.transport.pause_reading)()

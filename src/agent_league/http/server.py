@@ -73,6 +73,7 @@ class HttpServer:
             await close()
         if self._server.started:
             await self._server.shutdown(sockets=[self.socket])
+            self._server_limits.abort_connections()
         self.socket.close()
 
 
