@@ -195,12 +195,15 @@ class Referee(LeagueMember):
             self.log.rename_component(self.agent_id)
             self._remark(f"Registered as {self.agent_id}.")
             async with asyncio.TaskGroup() as self._task_group:
-                polling = self._task_group.create_task(self._orders.poll_manager())
-                failure = await self._wait_for_league_end()
-                polling.cancel()
-                self._cancel_unfinished_matches()
-                if not failure and not self._settings.exit_when_done:
-                    await asyncio.Event().wait()
+                try:
+                    polling = self._task_group.create_task(self._orders.poll_manager())
+                    failure = await self._wait_for_league_end()
+                    polling.cancel()
+                    self._cancel_unfinished_matches()
+                    if not failure and not self._settings.exit_when_done:
+                        await asyncio.Event().wait()
+                finally:
+                    self._task_group = None  # an order that comes now is refused
             if failure:
                 raise failure
         finally:
