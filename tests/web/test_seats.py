@@ -122,6 +122,7 @@ async def test_whoever_comes_back_is_told_what_has_changed(plan: PlanMaker) -> N
     async with visited(league(plan)) as browser:
         page = await browser.take("Ada")
         turn = await page.asked()
+        await page.until("Rules of", "rules")
         assert set(page.parts) == {"now", "last", "table", "news", "rules"}
         while (again := await page.until('id="turn"'))["parts"]:
             assert "rules" not in again["parts"], "what hasn't changed since"
