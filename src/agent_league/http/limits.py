@@ -110,8 +110,7 @@ class ServerLimits(ServerState):
         """Abort what a stopping server has waited for in vain, and whatever was accepted only now."""
         self.is_stopped = True
         for connection in [*self.connections]:
-            if connection.transport:
-                connection.transport.abort()
+            connection.transport.abort()
 
     def _tick_all(self) -> None:
         for connection in self.list_connections():

@@ -194,9 +194,10 @@ class Referee(LeagueMember):
                 self.state = advance_state(self.state, AgentState.REGISTERED)
             self.log.rename_component(self.agent_id)
             self._remark(f"Registered as {self.agent_id}.")
-            async with asyncio.TaskGroup() as self._task_group:
+            async with asyncio.TaskGroup() as task_group:
+                self._task_group = task_group
                 try:
-                    polling = self._task_group.create_task(self._orders.poll_manager())
+                    polling = task_group.create_task(self._orders.poll_manager())
                     failure = await self._wait_for_league_end()
                     polling.cancel()
                     self._cancel_unfinished_matches()
