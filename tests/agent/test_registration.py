@@ -23,6 +23,7 @@ from agent_league.http.caller_address import CALLER_ADDRESS
 from agent_league.http.carrier import Carrier
 from agent_league.http.client import HttpCarrier
 from agent_league.http.memory import MemoryNetwork
+from agent_league.http.sign_up_address import add_sign_up_key
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.protocol.tokens import SigningKey
@@ -111,6 +112,7 @@ class Agent:
         protocol: str = PROTOCOL_V2,
         strict: bool = False,
         verify: bool = True,
+        key_file: Path | None = None,
     ) -> None:
         self.network = Door()
         self.remarks: list[str] = []
@@ -125,6 +127,7 @@ class Agent:
             display_name="Agent Alpha",
             protocol=protocol,
             pocket=self.pocket,
+            key_file=key_file,
         )
         self.clock = VirtualClock(skew)
         client = PeerClient(self.network, strict=strict)
@@ -749,6 +752,24 @@ async def test_a_manager_that_refuses_the_seeds_form_is_applied_to_in_others(
 
 def logged(log: JsonLogger) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.log_file.read_text("utf-8").splitlines()]
+
+
+@in_virtual_time
+async def test_a_key_that_is_written_while_the_registration_is_on_its_way_is_used(
+    log: JsonLogger, tmp_path: Path
+) -> None:
+    file, key = tmp_path / "referee.key", "key-" + "a" * 43
+    agent = Agent(log, key_file=file)
+
+    async def reject_and_write_key(_: Any) -> Any:
+        file.write_text(key, encoding="ascii")
+        return {"status": "REJECTED", "player_id": None, "reason": "Registration closed"}
+
+    agent.meets(reject_and_write_key)
+    with_key = ScriptedAgent(add_sign_up_key(MANAGER, key), {"register_player": always_reply(ACCEPTED)})
+    agent.network.attach(with_key.endpoint, with_key.answer)
+    await agent.session.register()
+    assert (agent.session.agent_id, len(agent.network.knocks)) == ("P01", 2)
 
 
 @in_virtual_time

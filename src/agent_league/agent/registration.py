@@ -257,14 +257,18 @@ class LeagueRegistration:
                 self.switch_manager_address()
                 await self._wait_before_retry(reconnect_delay(failures, self._rng))
                 continue
+            if answer.get("status") == "REJECTED" and self._load_sign_up_key():
+                continue  # a manager that has just started writes the key while our registration is on its way
             if answer.get("public_key") is None:
                 self.callers.manager_machines = await find_machines(self._manager_address)
             self._accept_answer(answer)
             return
 
-    def _load_sign_up_key(self) -> None:
-        """Register with the key of a file, if there is one by now: its manager may have written it meanwhile."""
-        self._manager_address = add_key_of_file(self._manager_address, self._settings.key_file)
+    def _load_sign_up_key(self) -> bool:
+        """Register with the key of a file, if its manager has written one by now; returns whether that is new."""
+        earlier = self._manager_address
+        self._manager_address = add_key_of_file(earlier, self._settings.key_file)
+        return self._manager_address != earlier
 
     async def _send_application(self, secrets_shown: Mapping[str, Any]) -> dict[str, Any]:
         """Send the registration and return the manager's answer with canonical field names; raises CallFailed."""
