@@ -40,6 +40,8 @@ MAX_CONNECTIONS = 1000
 TOO_MANY = "too many at once; come again in a while"
 TICKS_PER_TIMEOUT = 10
 """Ticks of the timer within one request timeout."""
+CANCELLED_SECONDS = 1
+"""How long a stopping server waits for the calls that it has cancelled."""
 
 RejectionCallback = Callable[[Address | None, int, str], None]
 """Called for each rejected request with client address, HTTP status and sentence."""
@@ -106,11 +108,18 @@ class ServerLimits(ServerState):
         if self._timer:
             self._timer.cancel()
 
-    def abort_connections(self) -> None:
-        """Abort what a stopping server has waited for in vain, and whatever was accepted only now."""
+    async def close_connections(self) -> None:
+        """Close what a stopping server has waited for in vain, and whatever is accepted from now on.
+
+        Calls that it has cancelled answer first; an answer that isn't read by then is lost.
+        """
         self.is_stopped = True
+        if self.tasks:
+            await asyncio.wait(self.tasks, timeout=CANCELLED_SECONDS)
+        await asyncio.sleep(0)  # answers are written at the end of a tick
         for connection in [*self.connections]:
-            connection.transport.abort()
+            transport = connection.transport
+            (transport.abort if transport.get_write_buffer_size() else transport.close)()
 
     def _tick_all(self) -> None:
         for connection in self.list_connections():

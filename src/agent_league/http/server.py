@@ -73,7 +73,7 @@ class HttpServer:
             await close()
         if self._server.started:
             await self._server.shutdown(sockets=[self.socket])
-            self._server_limits.abort_connections()
+            await self._server_limits.close_connections()
         self.socket.close()
 
 
