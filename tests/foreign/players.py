@@ -229,6 +229,14 @@ class PushedPlayer(SamplePlayer):
         super().__init__(port, manager)
         self.referees: dict[str, str] = {}
         self.announced = threading.Condition()
+        self.is_stopping = False
+
+    def stop(self) -> None:
+        """Stops; for a match that nobody has announced by now nobody waits any more."""
+        with self.announced:
+            self.is_stopping = True
+            self.announced.notify_all()
+        super().stop()
 
     def reply(self, method: str, message: Message) -> Message | None:
         if method == "notify_round":
@@ -249,7 +257,7 @@ class PushedPlayer(SamplePlayer):
         """Posts a body to the referee of the match, as soon as its address is known; of no such match, to nobody."""
         match_id = str(reply["match_id"])
         with self.announced:
-            self.announced.wait_for(lambda: match_id in self.referees, ANNOUNCED_WITHIN)
+            self.announced.wait_for(lambda: self.is_stopping or match_id in self.referees, ANNOUNCED_WITHIN)
             referee = self.referees.get(match_id)
         if referee:
             post(referee, body)
