@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agent_league.check.steps import TOLERATED_HINT, CheckReport, StepVerdict
+from agent_league.config.models import TimeoutConfig
 from tests.check.judging import check_guest, found
 from tests.foreign import players
 from tests.foreign.sample_player import SamplePlayer
@@ -36,8 +37,12 @@ DIALECTS: dict[Any, str] = {
 }
 
 
+PATIENT = TimeoutConfig(game_join_ack_timeout_sec=12)
+"""Long enough for a well-behaved player on a busy machine."""
+
+
 async def checked(kind: Any) -> CheckReport:
-    return await check_guest(kind, timeout=10)
+    return await check_guest(kind, timeouts=PATIENT)
 
 
 @pytest.mark.parametrize("kind", DIALECTS, ids=lambda kind: kind.__name__)
