@@ -233,6 +233,9 @@ async def test_a_reply_without_end_is_cut(agents: AgentProcess) -> None:
         b'{"jsonrpc": "2.0", "id": 1, "result": 7}',
         b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "\\u001b[31m"}}',
         b'{"jsonrpc": "2.0", "id": 1, "error": "x"}',
+        b'{"jsonrpc": "2.0", "id": 1, "result": {"message": {"messageId": "m", "parts": [{"data": {"move": 1e999}}]}}}',
+        b'{"jsonrpc": "2.0", "id": 1, "result": {"message": {"messageId": "m", "parts": [{"data": [NaN]}]}}}',
+        b'{"jsonrpc": "2.0", "id": 1, "result": {"message": {"messageId": "m", "parts": [{"data": %d}]}}}' % 10**400,
     ],
 )
 async def test_a_reply_in_no_form_is_a_failed_call(reply: bytes) -> None:

@@ -1,5 +1,6 @@
 """The league as a green agent: a process that the SDK's client asks over HTTP, and that plays and rates A2A agents."""
 
+import asyncio
 import json
 import logging
 import re
@@ -16,8 +17,11 @@ from a2a.helpers import get_data_parts, new_data_part, new_text_part
 from a2a.types import CancelTaskRequest, Message, Part, Role, SendMessageRequest, StreamResponse, TaskState
 from a2a.utils.errors import A2AError, InvalidParamsError
 
+from agent_league.a2a import assessment_server
+from agent_league.a2a.assessment_server import PlayAssessment, build_assessor_card, make_assessment_app
 from agent_league.a2a.sdk_log import redirect_sdk_log
 from agent_league.errors import LeagueFailed, UserError
+from agent_league.http.header_check import HeaderCheck
 from agent_league.lab.assessment import Assessor, parse_request
 from agent_league.text import MAX_SENTENCE
 from tests.a2a.agents import AgentProcess, await_port, wanting
@@ -184,6 +188,60 @@ async def test_foreign_pages_and_large_bodies_are_turned_away(assessor: tuple[st
         large = await http.post(assessor[0], content=b" " * (1024**2 + 1))
         other = await http.get(assessor[0], headers={"host": "evil.example"})
     assert (page.status_code, large.status_code, other.status_code) == (403, 413, 421)
+
+
+@asynccontextmanager
+async def assessor_that_plays(play: PlayAssessment) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of an assessor in this process that takes every request, and does this with it."""
+    card = build_assessor_card("http://localhost/", "1.0.0")
+    app = make_assessment_app(card, lambda wanted: wanted, play, HeaderCheck(["localhost"], []))
+    async with (
+        asyncio.timeout(BOUND),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http,
+    ):
+        yield http
+
+
+async def call(http: httpx.AsyncClient, method: str, params: str) -> dict[str, Any]:
+    frame = f'{{"jsonrpc": "2.0", "id": 1, "method": "{method}", "params": {params}}}'
+    headers = {"content-type": "application/json", "a2a-version": "1.0"}
+    answer: dict[str, Any] = (await http.post("/", content=frame, headers=headers)).json()
+    return answer
+
+
+def message_of(*parts: str) -> str:
+    return f'{{"message": {{"messageId": "1", "role": "ROLE_USER", "parts": [{", ".join(parts)}]}}}}'
+
+
+ANY_REQUEST = '{"data": {"participants": {}}}'
+
+
+async def test_the_assessment_that_ended_first_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: Any) -> dict[str, Any]:
+        raise UserError("nobody is there")
+
+    monkeypatch.setattr(assessment_server, "MAX_KEPT_TASKS", 2)
+    async with assessor_that_plays(fail) as http:
+        ended = [(await call(http, "SendMessage", message_of(ANY_REQUEST)))["result"]["task"] for _ in range(3)]
+        kept = [await call(http, "GetTask", json.dumps({"id": task["id"]})) for task in ended]
+    assert {task["status"]["state"] for task in ended} == {"TASK_STATE_FAILED"}
+    assert ["result" in answer for answer in kept] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        (('{"data": {"participants": {}, "config": {"seed": 1e999}}}',), "no assessment request was found"),
+        ((ANY_REQUEST, '{"text": ""}'), "text cannot be empty"),
+    ],
+)
+async def test_a_message_that_can_t_be_kept_is_refused_as_such(parts: tuple[str, ...], sentence: str) -> None:
+    async def fail(*_: Any) -> dict[str, Any]:
+        raise AssertionError
+
+    async with assessor_that_plays(fail) as http:
+        error = (await call(http, "SendMessage", message_of(*parts)))["error"]
+    assert (error["code"], sentence in error["message"]) == (-32602, True), error
 
 
 async def test_an_assessment_ends_at_its_limit(agents: AgentProcess, tmp_path: Path) -> None:

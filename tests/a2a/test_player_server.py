@@ -125,6 +125,14 @@ async def test_what_is_no_question_is_answered_with_a_sentence(home: Path, part:
     assert any(one.text.startswith(sentence) for one in parts)
 
 
+async def test_a_data_part_that_json_can_t_hold_is_no_question(home: Path) -> None:
+    message = b'{"messageId": "1", "role": "ROLE_USER", "parts": [{"data": 1e999}]}'
+    frame = b'{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": %b}}' % message
+    async with served_player(home, Fixed([0, 1]), practice=True) as url, httpx.AsyncClient(timeout=BOUND) as http:
+        answer = await http.post(f"{url}/a2a", content=frame, headers={"content-type": "application/json"})
+    assert answer.json()["result"]["message"]["parts"][0]["text"].startswith("I choose moves in games")
+
+
 @pytest.mark.parametrize("body", [b"", b"x", b"[]", b"7", b'{"method": 7}', b'{"jsonrpc": "2.0", "method": "GetTask"}'])
 async def test_any_bytes_get_an_error_of_json_rpc(home: Path, body: bytes) -> None:
     async with served_player(home, Fixed([0, 1]), practice=True) as url, httpx.AsyncClient(timeout=BOUND) as http:

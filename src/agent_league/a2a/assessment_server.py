@@ -5,23 +5,25 @@ before there is a task, so that nothing is kept for it.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import orjson
-from a2a.helpers import get_data_parts, get_text_parts, new_data_part, new_task_from_user_message, new_text_part
+from a2a.helpers import get_text_parts, new_data_part, new_task_from_user_message, new_text_part
 from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.context import ServerCallContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
-from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.server.tasks import InMemoryTaskStore, TaskStore, TaskUpdater
 from a2a.types import AgentCard
 from a2a.utils.errors import InvalidParamsError, TaskNotCancelableError, UnsupportedOperationError
 from google.protobuf.json_format import ParseDict
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agent_league.a2a.questions import restore_whole_numbers
+from agent_league.a2a.data_parts import read_data_parts
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.http.carrier import MAX_BODY, RequestRejected
 from agent_league.http.header_check import HeaderCheck
@@ -31,7 +33,7 @@ from agent_league.text import MAX_SENTENCE, shorten, to_printable
 MAX_ASSESSMENTS = 2
 """Assessments at the same time; further ones are refused, and may come again."""
 MAX_KEPT_TASKS = 200
-"""Tasks after which the server takes no more: each holds its artifact, and a restart forgets them."""
+"""Tasks that are kept, each with its artifact: those that ended first are forgotten, and all with a restart."""
 ARTIFACT_NAME = "ratings"
 EXPECTED = 'expected {"participants": {"ROLE": "ADDRESS OF ITS AGENT"}, "config": {...}} as a data part or as text'
 
@@ -71,11 +73,13 @@ def build_assessor_card(url: str, version: str) -> dict[str, Any]:
 class AssessmentExecutor(AgentExecutor):
     """Runs assessments as tasks: working while the league is played, then completed with an artifact."""
 
-    def __init__(self, check: CheckRequest, play: PlayAssessment) -> None:
+    def __init__(self, check: CheckRequest, play: PlayAssessment, store: TaskStore) -> None:
         self._check = check
         self._play = play
+        self._store = store
         self._running: dict[str, asyncio.Task[dict[str, Any]]] = {}
-        self._task_count = 0
+        self._ended: deque[str] = deque()
+        """The tasks that are over and kept, by their ids."""
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         if context.message is None or context.current_task is not None:
@@ -84,26 +88,26 @@ class AssessmentExecutor(AgentExecutor):
             wanted = self._check(_read_request(context))
         except UserError as error:
             raise InvalidParamsError(_show(error)) from None
-        if self._task_count >= MAX_KEPT_TASKS:
-            raise UnsupportedOperationError(
-                f"this assessor has played {MAX_KEPT_TASKS} and takes no more; start it anew"
-            )
         if len(self._running) >= MAX_ASSESSMENTS:
             raise UnsupportedOperationError(f"{len(self._running)} assessments are being played; come again later")
-        task = new_task_from_user_message(context.message)
-        self._task_count += 1
-        await event_queue.enqueue_event(task)
-        talk = TaskUpdater(event_queue, task.id, task.context_id)
-        await talk.start_work(talk.new_agent_message([new_text_part("The league is being played.")]))
+        try:
+            task = new_task_from_user_message(context.message)
+        except ValueError as error:
+            raise InvalidParamsError(_show(error)) from None
         progress: asyncio.Queue[str] = asyncio.Queue()
         playing = asyncio.create_task(self._play(wanted, task.id, progress.put_nowait))
-        self._running[task.id] = playing
+        self._running[task.id] = playing  # before anything is awaited, or more would pass the limit together
         try:
+            await self._make_room(context.call_context)
+            await event_queue.enqueue_event(task)
+            talk = TaskUpdater(event_queue, task.id, task.context_id)
+            await talk.start_work(talk.new_agent_message([new_text_part("The league is being played.")]))
             await _tell_progress(talk, playing, progress)
             await _tell_result(talk, playing)
         finally:
             playing.cancel()
             del self._running[task.id]
+            self._ended.append(task.id)
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         playing = self._running.get(context.task_id or "")
@@ -111,6 +115,11 @@ class AssessmentExecutor(AgentExecutor):
             raise TaskNotCancelableError
         playing.cancel()
         await TaskUpdater(event_queue, context.task_id or "", context.context_id or "").cancel()
+
+    async def _make_room(self, caller: ServerCallContext) -> None:
+        """Forget the tasks that ended first, as far as there are too many."""
+        while self._ended and len(self._ended) + len(self._running) > MAX_KEPT_TASKS:
+            await self._store.delete(self._ended.popleft(), caller)
 
 
 async def _tell_progress(
@@ -159,7 +168,8 @@ def make_assessment_app(
 ) -> ASGIApp:
     """Make the server's application: the card and JSON-RPC at `/`, for requests that pass the checks of headers."""
     agent_card = ParseDict(dict(card), AgentCard())
-    handler = DefaultRequestHandler(AssessmentExecutor(check, play), InMemoryTaskStore(), agent_card)
+    store = InMemoryTaskStore()
+    handler = DefaultRequestHandler(AssessmentExecutor(check, play, store), store, agent_card)
     routes = [*create_agent_card_routes(agent_card), *create_jsonrpc_routes(handler, "/", enable_v0_3_compat=True)]
     inner = Starlette(routes=routes)
 
@@ -182,9 +192,9 @@ def make_assessment_app(
 def _read_request(context: RequestContext) -> Any:
     """Find the request in a message: a data part, or JSON as text; raises UserError."""
     parts = context.message.parts if context.message else []
-    for data in get_data_parts(parts):
+    for data in read_data_parts(parts):
         if isinstance(data, dict) and "participants" in data:
-            return restore_whole_numbers(data)
+            return data
     for text in get_text_parts(parts):
         try:
             return orjson.loads(text)

@@ -37,6 +37,8 @@ POLL_SECONDS = (0.1, 0.2, 0.5, 1.0)
 MAX_PARTS = 64
 MAX_ID_LENGTH = 256
 WORKING = frozenset({TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING})
+MALFORMED = (ParseError, ValueError, OverflowError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading a reply raises that is not in A2A's form."""
 ANSWERED = frozenset({TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_INPUT_REQUIRED})
 
 
@@ -62,15 +64,13 @@ class AgentReply:
     artifacts: dict[str, list[Part]] = field(default_factory=dict)
     form: str = ""
     """How it came: message, task or stream."""
+    data: list[Any] = field(default_factory=list)
+    """What its data parts hold, once `read_data` has read them."""
 
     @property
     def parts(self) -> list[Part]:
         """All parts, those of the message before those of artifacts."""
         return [*self.message_parts, *(part for parts in self.artifacts.values() for part in parts)][:MAX_PARTS]
-
-    @property
-    def data(self) -> list[Any]:
-        return [MessageToDict(part.data) for part in self.parts if part.HasField("data")]
 
     @property
     def texts(self) -> list[str]:
@@ -79,6 +79,10 @@ class AgentReply:
     @property
     def state_name(self) -> str:
         return TaskState.Name(self.state).removeprefix("TASK_STATE_").lower()
+
+    def read_data(self) -> None:
+        """Read the data parts; raises ValueError for what JSON can't hold, such as an infinite number."""
+        self.data = [MessageToDict(part.data) for part in self.parts if part.HasField("data")]
 
     def take_event(self, event: StreamResponse) -> None:
         """Read one event of a reply."""
@@ -150,7 +154,7 @@ class A2aPeer:
             raise PeerTimeout(f"the agent gave no answer within {limit:.1f} s") from None
         except A2AError as error:
             raise _translate_error(error) from None
-        except (ParseError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except MALFORMED as error:
             raise PeerRefused(f"the agent's reply is not in A2A's form: {_show(error)}") from None
         context.context_id = _short_id(reply.context_id) or context.context_id
         is_open = reply.state == TaskState.TASK_STATE_INPUT_REQUIRED
@@ -164,7 +168,7 @@ class A2aPeer:
         try:
             async with asyncio.timeout(limit):
                 await self._client.cancel_task(CancelTaskRequest(id=context.task_id), context=self._call_context())
-        except (A2AError, TimeoutError, ParseError, ValueError):
+        except (A2AError, TimeoutError, *MALFORMED):
             pass
         context.task_id = ""
 
@@ -187,6 +191,7 @@ class A2aPeer:
             await asyncio.sleep(pause)
             request = GetTaskRequest(id=reply.task_id)
             reply.take_task(await self._client.get_task(request, context=self._call_context()))
+        reply.read_data()
         return reply
 
     def _call_context(self) -> ClientCallContext:

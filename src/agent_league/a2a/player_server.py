@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from a2a.helpers import get_data_parts, new_data_part, new_text_part
+from a2a.helpers import new_data_part, new_text_part
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.context import ServerCallContext
 from a2a.server.events import EventQueue
@@ -23,8 +23,9 @@ from google.protobuf.json_format import ParseDict
 from starlette.requests import Request
 from starlette.types import Message as AsgiMessage
 
+from agent_league.a2a.data_parts import read_data_parts
 from agent_league.a2a.player_card import MOVE_FIELDS, RPC_PATH
-from agent_league.a2a.questions import MATCH_OVER, MOVE_REQUEST, restore_whole_numbers
+from agent_league.a2a.questions import MATCH_OVER, MOVE_REQUEST
 from agent_league.a2a.sdk_log import silence_sdk_log
 from agent_league.clock import SystemClock, format_utc
 from agent_league.http.carrier import FrameHandler
@@ -57,7 +58,7 @@ class PlayerExecutor(AgentExecutor):
         self._answer = answer
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        asked = next((part for part in _read_data(context) if isinstance(part, dict)), {})
+        asked = next((data for data in _read_data(context) if isinstance(data, dict)), {})
         kind = asked.get("kind")
         if kind == MATCH_OVER:
             parts = [new_text_part("Thank you for the match.")]
@@ -88,7 +89,6 @@ class PlayerExecutor(AgentExecutor):
 
 def build_move_call(asked: Mapping[str, Any], token: str | None) -> dict[str, Any]:
     """Build the GAME_MOVE_CALL of a question; the player refuses what is missing or wrong in it."""
-    asked = restore_whole_numbers(dict(asked))
     step, seat, opponent = asked.get("step", 0), asked.get("seat", 0), asked.get("opponent_id")
     moves = asked.get("legal_moves")
     message = {
@@ -114,7 +114,7 @@ def build_move_call(asked: Mapping[str, Any], token: str | None) -> dict[str, An
 
 
 def _read_data(context: RequestContext) -> list[Any]:
-    return get_data_parts(context.message.parts) if context.message else []
+    return read_data_parts(context.message.parts) if context.message else []
 
 
 class _BearerContext(ServerCallContextBuilder):
