@@ -48,6 +48,15 @@ def test_the_readme_fits_one_screen() -> None:
     assert len(README.splitlines()) <= 40
 
 
+def test_ci_installs_the_debian_packages_that_tests_need() -> None:
+    told = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    sentence = told[told.index("PostgreSQL's tests need") : told.index("skip with a sentence")]
+    needed = set(re.findall(r"`([a-z-]+)`", sentence))
+    lines = re.findall(r"--no-install-recommends ([a-z0-9 -]+);", (ROOT / ".ci/run").read_text("utf-8"))
+    assert {"postgresql", "chromium"} <= needed
+    assert needed - set(" ".join(lines).split()) == set()
+
+
 def test_the_player_on_the_front_page_is_the_example() -> None:
     example = (ROOT / "examples" / "my_player.py").read_text(encoding="utf-8")
     assert blocks(FRONT_PAGE, "python") == [example]
