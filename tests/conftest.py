@@ -6,7 +6,9 @@ import shutil
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from random import randrange
 from typing import Any
 
 import pytest
@@ -20,6 +22,11 @@ from agent_league.log import JsonLogger
 
 BOUND = 300
 """Seconds after which something counts as hanging, on however busy a machine. Nothing waits for them to pass."""
+
+PORTS_OF_WORKERS = range(12_000, 32_000)
+"""Below those that systems give to outgoing connections."""
+_ports_taken: dict[int, int] = {}
+"""How many ports this process has given out, by the first of its own."""
 
 FAST = {
     "timeouts.game_join_ack_timeout_sec": 0.2,
@@ -207,21 +214,32 @@ def fresh_registry() -> Iterator[None]:
 
 def free_port() -> int:
     """A port that nobody listens on at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    return free_ports(1)
 
 
 def free_ports(count: int) -> int:
-    """The first of so many free ports in a row."""
+    """The first of so many free ports in a row, below those that systems give to outgoing connections.
+
+    A port from up there may be somebody's outgoing connection by the time that it is wanted. Each of several workers
+    has ports of its own, and gives each out once before it gives one out again.
+    """
     for _ in range(100):
-        first = free_port()
-        try:
-            for port in range(first, first + count):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", port))
-        except (OSError, OverflowError):
-            continue
-        return first
+        first = _take_ports(count)
+        with ExitStack() as probes:
+            try:
+                for port in range(first, first + count):
+                    probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return first
     raise RuntimeError("no run of free ports")
+
+
+def _take_ports(count: int) -> int:
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    share = len(PORTS_OF_WORKERS) // workers
+    low = PORTS_OF_WORKERS.start + share * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    taken = _ports_taken.setdefault(low, randrange(share))
+    taken = taken if taken + count <= share else 0
+    _ports_taken[low] = taken + count
+    return low + taken

@@ -23,8 +23,9 @@ from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.league.app import LeagueManager
 from agent_league.players.observation import Observation
 from agent_league.testing.peers import ScriptedPlayer
-from tests.cli.command import free_ports, home_with, league, running
+from tests.cli.command import home_with, league, running
 from tests.cli.test_agents import change_network
+from tests.conftest import free_ports
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "games.md").read_text(encoding="utf-8")

@@ -11,8 +11,8 @@ from zipfile import ZipFile
 import pytest
 
 from agent_league.version import __version__
-from tests.cli.command import environment, free_ports
-from tests.conftest import BOUND
+from tests.cli.command import environment
+from tests.conftest import BOUND, free_ports
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "agent_league"

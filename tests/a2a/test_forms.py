@@ -19,8 +19,7 @@ from agent_league.web.a2a_invitation import NO_A2A
 from tests.a2a.agents import AgentProcess, await_port, make_card, wanting
 from tests.a2a.test_agent_card import body_app
 from tests.a2a.test_registration import assert_played, command, finish
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.security.classroom import Classroom, classroom
 
 FORM = "application/x-www-form-urlencoded"

@@ -16,8 +16,8 @@ from agent_league.a2a.recognition import find_guest_agent
 from tests.a2a.agents import AgentProcess, RunningAgent, await_port, make_card, wanting
 from tests.a2a.test_agent_card import body_app, served
 from tests.a2a.test_league import LOCAL
-from tests.cli.command import LEAGUE, environment, free_ports
-from tests.conftest import BOUND
+from tests.cli.command import LEAGUE, environment
+from tests.conftest import BOUND, free_ports
 
 
 def register(manager: str, endpoint: str, name: str = "Foreign Agent") -> dict[str, Any]:

@@ -8,7 +8,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from bench.command import PARTS
-from tests.cli.command import environment, free_ports, league_process, running
+from tests.cli.command import environment, league_process, running
+from tests.conftest import free_ports
 
 LEAGUE_KEYS = {
     *("players", "matches", "calls", "calls_per_match", "runs", "seconds", "seconds_to_start", "matches_per_second"),

@@ -12,8 +12,7 @@ from bench.calls import Call
 from bench.drill import Stack, measure
 from bench.floor import Floor
 from bench.limit import Limit
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 
 CALLS = [Call(700, 50, 320), Call(3000, 120_000, 0), Call(8, 0, 32)] * 20
 

@@ -7,7 +7,7 @@ import pytest
 
 from bench.earlier import NoEarlierVersion, compare_versions, play_in_turn
 from bench.plans import Setting
-from tests.cli.command import free_ports
+from tests.conftest import free_ports
 
 ROOT = Path(__file__).parents[2]
 SETTING = Setting(free_ports(120), 1)

@@ -12,7 +12,7 @@ from agent_league.model.results import MatchResult
 from agent_league.storage.repositories import MatchRepository
 from bench.league import check, play
 from bench.plans import Setting, planned
-from tests.cli.command import free_ports
+from tests.conftest import free_ports
 
 Outcome = tuple[LeaguePlan, list[MatchResult], LeagueCompleted]
 

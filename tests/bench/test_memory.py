@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bench.memory import measure_player_memory
 from bench.plans import Setting
-from tests.cli.command import free_ports
+from tests.conftest import free_ports
 
 
 def test_two_leagues_of_three_rounds_are_played(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bench.plans import Setting
 from bench.slow_peers import HUNG, QUICK, SLOW, STUCK, Manner, Trial, measure_slow_peers
-from tests.cli.command import free_ports
+from tests.conftest import free_ports
 
 MANNER = Manner(players=4, move_timeout=1.5, delay=0.1)
 

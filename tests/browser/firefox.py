@@ -12,8 +12,7 @@ from typing import Any, Literal
 import aiohttp
 import pytest
 
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 
 BROWSERS = ("firefox-esr", "firefox")
 Theme = Literal["light", "dark"]

@@ -20,8 +20,7 @@ from agent_league.model.results import Outcome, StandingsRow
 from agent_league.players.observation import Move, Observation
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import ScriptedPlayer
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.harm import IMAGE, QUOTED, SCRIPT
 from tests.launch.scripted_guests import served
 

@@ -8,7 +8,7 @@ import pytest
 from tests.a2a.agents import agent_process
 from tests.browser.test_access import faults, overflow
 from tests.browser.visitor import NO_PLAYWRIGHT, PHONE, Visitor
-from tests.cli.command import free_ports
+from tests.conftest import free_ports
 from tests.security.classroom import classroom
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from agent_league.league.state import LeagueState
 from agent_league.web.app import WebApp
 from tests.browser.test_access import faults, overflow
 from tests.browser.visitor import NO_PLAYWRIGHT, PHONE, Visitor
-from tests.cli.command import free_ports
+from tests.conftest import free_ports
 from tests.web.format_seasons import cup_season, knockout_season, swiss_season
 from tests.web.seasons import play_on, reader_of
 

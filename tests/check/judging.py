@@ -8,8 +8,7 @@ from agent_league.check.check import check_agent
 from agent_league.check.steps import CheckReport, StepVerdict
 from agent_league.check.subject import CheckOptions
 from agent_league.model.agents import Role
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.foreign.stage import started
 
 

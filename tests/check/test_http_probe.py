@@ -10,8 +10,7 @@ from agent_league.check.http_probe import NOT_JSON, HttpProbe, ProbeReply, forma
 from agent_league.check.steps import NoReply
 from agent_league.errors import UserError
 from tests.check.faulty import faulty_player
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 
 TOKEN = "tok-p01-0123456789abcdef"
 

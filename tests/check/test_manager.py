@@ -10,7 +10,7 @@ from agent_league.check.manager_subject import LEAGUE_USED_UP, RESTART_MANAGER
 from agent_league.check.steps import TOLERATED_HINT, CheckReport, StepVerdict
 from agent_league.model.agents import Role
 from tests.check.judging import check_port, found
-from tests.cli.command import free_ports
+from tests.conftest import free_ports
 from tests.foreign.managers import PostManager, RoundsManager, ToolManager, TypeManager
 from tests.foreign.stage import started
 from tests.foreign.web import Message

@@ -10,7 +10,7 @@ from agent_league.model.agents import Role
 from agent_league.protocol.tokens import SigningKey, TokenVerifier
 from tests.check.faulty import faulty_player
 from tests.check.judging import check_port, found
-from tests.cli.command import free_ports
+from tests.conftest import free_ports
 
 ENVELOPE = ("protocol", "message_type", "sender", "timestamp", "conversation_id", "match_id", "player_id")
 REPLIES = ("GAME_JOIN_ACK", "CHOOSE_PARITY_RESPONSE")

@@ -9,7 +9,7 @@ from agent_league.check.scripted_agents import CheckerManager
 from agent_league.check.steps import StepVerdict
 from agent_league.check.subject import CheckOptions
 from agent_league.protocol.tokens import SigningKey
-from tests.cli.command import free_ports
+from tests.conftest import free_ports
 
 
 async def test_a_registration_that_is_no_request_is_a_failure_and_says_why() -> None:

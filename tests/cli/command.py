@@ -5,10 +5,8 @@ import io
 import json
 import os
 import pty
-import random
 import select
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -22,12 +20,8 @@ from unittest.mock import patch
 
 from agent_league.cli import main
 from agent_league.config.home import make_home
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 
-PORTS_OF_WORKERS = range(12_000, 32_000)
-"""Below those that systems give to outgoing connections."""
-_ports_taken: dict[int, int] = {}
-"""How many ports this process has given out, by the first of its own."""
 LEAGUE = [sys.executable, "-m", "agent_league"]
 LEAGUE_ID = "league_2025_even_odd"
 
@@ -81,34 +75,6 @@ def league_process(
     return subprocess.run(
         command, cwd=cwd, env=env or environment(), capture_output=True, text=True, timeout=BOUND, check=False
     )
-
-
-def free_ports(count: int) -> int:
-    """The first of so many free ports in a row, below those that systems give to outgoing connections.
-
-    A port from up there may be somebody's outgoing connection by the time that it is wanted. Each of several workers
-    has ports of its own, and gives each out once before it gives one out again.
-    """
-    for _ in range(100):
-        first = _take_ports(count)
-        with ExitStack() as probes:
-            try:
-                for port in range(first, first + count):
-                    probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return first
-    raise RuntimeError("no run of free ports")
-
-
-def _take_ports(count: int) -> int:
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    share = len(PORTS_OF_WORKERS) // workers
-    low = PORTS_OF_WORKERS.start + share * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
-    taken = _ports_taken.setdefault(low, random.randrange(share))
-    taken = taken if taken + count <= share else 0
-    _ports_taken[low] = taken + count
-    return low + taken
 
 
 def ports(players: int = 4, referees: int = 2) -> list[object]:

@@ -14,8 +14,8 @@ from agent_league.cli.admin import AdminAction, admin
 from agent_league.config.home import make_home
 from agent_league.errors import LeagueFailed, UserError
 from agent_league.testing.peers import utc_timestamp
-from tests.cli.command import LEAGUE_ID, Waiting, free_ports, home_with, league, ports, running
-from tests.conftest import BOUND
+from tests.cli.command import LEAGUE_ID, Waiting, home_with, league, ports, running
+from tests.conftest import BOUND, free_ports
 from tests.serve.stage import write_league
 
 

@@ -16,7 +16,8 @@ from agent_league.players.strategies import load_strategy
 from agent_league.testing.game_contract import check_game
 from agent_league.testing.strategy_contract import check_strategy_contract
 from tests.cli import test_scripts
-from tests.cli.command import LEAGUE_ID, Running, environment, free_ports, home_with, league, league_process
+from tests.cli.command import LEAGUE_ID, Running, environment, home_with, league, league_process
+from tests.conftest import free_ports
 
 AGENTS = Path(__file__).parents[2] / "agents"
 EVEN_AGAINST_ODD = 'def choose(observation):\n    return "even" if observation.player_id == "P01" else "odd"\n'

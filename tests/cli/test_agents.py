@@ -20,14 +20,13 @@ from tests.cli.command import (
     Waiting,
     changed_json,
     environment,
-    free_ports,
     home_with,
     league,
     lines_of,
     running,
     until,
 )
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 
 
 def get(url: str) -> Any:

@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.check.faulty import faulty_player
-from tests.cli.command import LEAGUE, environment, free_ports, league, running, until
-from tests.conftest import BOUND
+from tests.cli.command import LEAGUE, environment, league, running, until
+from tests.conftest import BOUND, free_ports
 
 
 def test_our_own_three_agents_pass_every_step_also_strictly(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 from agent_league.check.player_subject import choose_question
 from agent_league.check.started_agent import start_agent
 from agent_league.errors import UserError
-from tests.cli.command import LEAGUE, Running, alive, environment, free_ports, league_process, until
-from tests.conftest import BOUND
+from tests.cli.command import LEAGUE, Running, alive, environment, league_process, until
+from tests.conftest import BOUND, free_ports
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no groups of processes")
 PLAYER = """

@@ -16,8 +16,9 @@ from agent_league.storage.access import hash_key
 from agent_league.storage.lock import hold_lock
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.sql_access import SqlAccessStore
-from tests.cli.command import environment, free_ports, running
+from tests.cli.command import environment, running
 from tests.cli.leagues import said
+from tests.conftest import free_ports
 
 ROSTER = "student id,name,e-mail,team\n1,<b>Ada</b>,ada@x.example,Red\n2,Bob,=cmd(),Red\n3,Cy,cy@x.example,Blue\n"
 LEAGUE = "league_2025_even_odd"

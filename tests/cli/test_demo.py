@@ -20,7 +20,8 @@ from agent_league.launch.demo_cup import (
     make_board,
 )
 from agent_league.players.observation import Observation
-from tests.cli.command import AtTerminal, free_ports, league_process
+from tests.cli.command import AtTerminal, league_process
+from tests.conftest import free_ports
 
 PORTS = 3 + len(CUP_PLAYERS)
 EMPTY = CONNECT_FOUR.rules.new(CONNECT_FOUR.parameters)

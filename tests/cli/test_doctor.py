@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent_league.cli.options import USUAL_ADDRESS, choose_league_address
-from tests.cli.command import changed_json, free_ports, home_with, league, running
+from tests.cli.command import changed_json, home_with, league, running
+from tests.conftest import free_ports
 
 
 @pytest.fixture

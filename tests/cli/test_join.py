@@ -14,9 +14,9 @@ import pytest
 from mcp import Client
 
 from agent_league.config.home import is_home
-from tests.cli.command import LEAGUE, environment, free_ports, league, running
+from tests.cli.command import LEAGUE, environment, league, running
 from tests.cli.test_agents import get
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.gateway.league import stdio, tool
 
 INITIALIZE = {

@@ -5,7 +5,8 @@ import time
 from pathlib import Path
 
 from agent_league.config.home import make_home
-from tests.cli.command import LEAGUE_ID, free_ports, running
+from tests.cli.command import LEAGUE_ID, running
+from tests.conftest import free_ports
 from tests.foreign.sample_player import SamplePlayer
 from tests.foreign.web import Message
 

@@ -15,8 +15,8 @@ import pytest
 
 from agent_league.check.transcript_check import validate_transcripts
 from agent_league.cli.new import StarterLanguage
-from tests.cli.command import LEAGUE_ID, Running, environment, free_ports, league, running, until
-from tests.conftest import BOUND, PlanMaker
+from tests.cli.command import LEAGUE_ID, Running, environment, league, running, until
+from tests.conftest import BOUND, PlanMaker, free_ports
 from tests.launch.scripted_guests import hosted
 from tests.serve.stage import write_league
 

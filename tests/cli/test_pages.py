@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import free_ports, league, ports, running, until
-from tests.conftest import BOUND
+from tests.cli.command import league, ports, running, until
+from tests.conftest import BOUND, free_ports
 
 
 def opened(url: str) -> HTTPResponse | None:

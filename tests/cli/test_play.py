@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import LEAGUE, environment, free_ports, league
-from tests.conftest import BOUND
+from tests.cli.command import LEAGUE, environment, league
+from tests.conftest import BOUND, free_ports
 from tests.gateway.league import league_of
 
 if sys.platform == "win32":

@@ -11,7 +11,8 @@ from agent_league.games.registry import GAME_ENTRY_POINTS
 from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.model.events import LeagueCompleted, MatchFinished
 from agent_league.model.results import Outcome
-from tests.cli.command import Running, free_ports, running, until
+from tests.cli.command import Running, running, until
+from tests.conftest import free_ports
 from tests.launch.scripted_guests import hosted
 
 BUILT_IN = [

@@ -33,7 +33,6 @@ from tests.cli.command import (
     Running,
     alive,
     environment,
-    free_ports,
     league,
     lines_of,
     pids_of,
@@ -41,7 +40,7 @@ from tests.cli.command import (
     running,
     until,
 )
-from tests.conftest import BOUND, PlanMaker
+from tests.conftest import BOUND, PlanMaker, free_ports
 from tests.launch.test_league_start import ANN
 
 NEVER_DONE = 60

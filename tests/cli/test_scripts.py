@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import LEAGUE_ID, Running, changed_json, environment, free_ports, home_with
+from tests.cli.command import LEAGUE_ID, Running, changed_json, environment, home_with
+from tests.conftest import free_ports
 
 ROOT = Path(__file__).parents[2]
 

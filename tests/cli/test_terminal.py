@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import LEAGUE, environment, free_ports, lines_of, ports, until
-from tests.conftest import BOUND
+from tests.cli.command import LEAGUE, environment, lines_of, ports, until
+from tests.conftest import BOUND, free_ports
 from tests.protocol.examples import requests_by_method
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither pseudo-terminals nor SIGHUP")

@@ -25,9 +25,9 @@ from agent_league.league.state import LeagueState
 from agent_league.web.app import WebApp
 from agent_league.web.league_reader import JoinInstructions, LeagueHistory, LeagueReader
 from agent_league.web.live.sections import SECTIONS
-from tests.cli.command import LEAGUE, Running, free_ports
+from tests.cli.command import LEAGUE, Running
 from tests.cli.leagues import in_terminal
-from tests.conftest import BOUND, PlanMaker
+from tests.conftest import BOUND, PlanMaker, free_ports
 from tests.web.format_seasons import cup_season, knockout_season
 from tests.web.seasons import play_on, reader_of, season_of
 

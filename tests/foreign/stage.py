@@ -13,8 +13,7 @@ from agent_league.launch.serving import serve_agents
 from agent_league.model.events import AgentStateChanged, Event, LeagueCompleted, MatchFinished
 from agent_league.model.results import MatchResult, Outcome
 from agent_league.storage.repositories import MatchRepository
-from tests.cli.command import free_ports
-from tests.conftest import BOUND, PlanMaker
+from tests.conftest import BOUND, PlanMaker, free_ports
 from tests.foreign.players import ForeignPlayer
 from tests.foreign.sample_referee import SampleReferee
 from tests.foreign.v1_player import V1Player

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.command import environment, free_ports, until
-from tests.conftest import BOUND
+from tests.cli.command import environment, until
+from tests.conftest import BOUND, free_ports
 from tests.foreign import managers, players, referees
 from tests.foreign.managers import MANAGERS
 from tests.foreign.players import V1_PLAYERS, V2_PLAYERS

@@ -10,8 +10,7 @@ from dataclasses import replace
 import pytest
 
 from agent_league.players.observation import GameRecord
-from tests.cli.command import free_ports
-from tests.conftest import BOUND, PlanMaker
+from tests.conftest import BOUND, PlanMaker, free_ports
 from tests.foreign.managers import RoundsManager
 from tests.foreign.sample_manager import SampleManager
 from tests.foreign.sample_referee import SampleReferee

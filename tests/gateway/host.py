@@ -18,8 +18,7 @@ from agent_league.players.app import PlayerSettings
 from agent_league.players.observation import Strategy
 from agent_league.players.strategies.always import AlwaysOdd
 from agent_league.testing.peers import Script, ScriptedManager
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.launch.scripted_guests import served
 
 JsonObject = dict[str, Any]

@@ -8,7 +8,8 @@ from typing import Any
 
 from mcp import Client, StdioServerParameters
 
-from tests.cli.command import LEAGUE, Running, environment, free_ports, running
+from tests.cli.command import LEAGUE, Running, environment, running
+from tests.conftest import free_ports
 
 Choose = Callable[[dict[str, Any]], Any]
 """From an open turn to a move."""

@@ -8,8 +8,7 @@ from pathlib import Path
 from agent_league.gateway.hosting import serve_http
 from agent_league.launch.outside_player import OutsidePlayer
 from agent_league.players.strategies.always import AlwaysOdd
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.gateway.host import settings_for
 
 

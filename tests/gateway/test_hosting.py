@@ -10,8 +10,7 @@ from mcp import Client
 from agent_league.gateway import hosting as hosting_module
 from agent_league.gateway import server
 from agent_league.gateway.hosting import serve_http
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.gateway.host import hosting
 from tests.gateway.league import tool
 from tests.players.chair import game_over

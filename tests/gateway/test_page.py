@@ -15,7 +15,8 @@ from agent_league.players.deadline import MARGIN_SECONDS
 from agent_league.players.human import MAX_EVENTS, REMIND_SECONDS
 from agent_league.players.strategies.always import AlwaysOdd
 from agent_league.text import MAX_TEXT_LENGTH
-from tests.cli.command import LEAGUE, Running, environment, free_ports, league, running
+from tests.cli.command import LEAGUE, Running, environment, league, running
+from tests.conftest import free_ports
 from tests.gateway.host import hosting
 from tests.gateway.league import league_of, tool
 

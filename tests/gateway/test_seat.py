@@ -14,8 +14,7 @@ from agent_league.model.events import AgentRegistered
 from agent_league.players.human import PlayerStopped
 from agent_league.players.strategies.always import AlwaysOdd
 from agent_league.testing.peers import ScriptedManager, always_reply, reply_garbage
-from tests.cli.command import free_ports
-from tests.conftest import BOUND, PlanMaker
+from tests.conftest import BOUND, PlanMaker, free_ports
 from tests.games.toys import Toys, toys
 from tests.gateway.host import hosting, settings_for
 from tests.launch.scripted_guests import hosted, served

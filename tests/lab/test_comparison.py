@@ -23,8 +23,7 @@ from agent_league.lab.evaluation.practice_league import is_address
 from agent_league.lab.experiment.calls import CallSettings
 from agent_league.ratings.sequential_test import SequentialTest, Verdict
 from agent_league.testing.peers import Params, ScriptedPlayer, never_reply
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.lab.test_evaluation import cache, guest, our_player  # noqa: F401 - a fixture
 
 NAMES = ("Ann", "Bob")

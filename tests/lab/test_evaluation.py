@@ -39,8 +39,7 @@ from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.repositories import PlayerHistoryRepository
 from agent_league.testing.peers import Params, RawReply, Script, ScriptedPlayer, never_reply
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.launch.scripted_guests import served
 
 EVEN_ODD = load_game("even_odd")

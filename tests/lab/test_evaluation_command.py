@@ -6,8 +6,9 @@ from pathlib import Path
 
 from agent_league.lab import ExperimentResults
 from agent_league.lab.evaluation.evaluator import PLAYER_LABEL
-from tests.cli.command import free_ports, league, running, until
+from tests.cli.command import league, running, until
 from tests.cli.test_experiment import count_rows
+from tests.conftest import free_ports
 
 
 def test_a_strategy_is_evaluated_and_the_report_is_where_it_says(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from agent_league.model.results import Outcome
 from agent_league.referee.verify import verify_match
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.peers import ScriptedPlayer
-from tests.cli.command import free_ports
-from tests.conftest import PlanMaker
+from tests.conftest import PlanMaker, free_ports
 from tests.launch.scripted_guests import hosted, served
 from tests.protocol.examples_v1 import example as v1
 from tests.referee.v1_player import ScriptedV1Player

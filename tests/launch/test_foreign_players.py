@@ -11,8 +11,7 @@ from agent_league.http.client import HttpCarrier
 from agent_league.model.events import AgentStateChanged
 from agent_league.model.results import Outcome
 from agent_league.storage.repositories import MatchRepository
-from tests.cli.command import free_ports
-from tests.conftest import PlanMaker
+from tests.conftest import PlanMaker, free_ports
 from tests.launch.scripted_guests import hosted, served
 
 NO_CODE = b'{"jsonrpc": "2.0", "error": {"message": "Unknown method"}, "id": 1}'

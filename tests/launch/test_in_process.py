@@ -8,7 +8,7 @@ from agent_league.launch.in_process import play_in_process
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 from agent_league.launch.processes import LeagueProcesses
 from agent_league.model.events import LeagueCompleted
-from tests.cli.command import free_ports
+from tests.conftest import free_ports
 
 
 def seeded_plan(home: Path, seed: str) -> LeaguePlan:

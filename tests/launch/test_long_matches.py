@@ -23,8 +23,7 @@ from agent_league.players.observation import Move, Observation
 from agent_league.referee.verify import verify_match
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.peers import ScriptedPlayer
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.launch.scripted_guests import hosted, served
 
 LEAGUE = "league_prisoners_dilemma"

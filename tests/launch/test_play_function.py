@@ -16,8 +16,8 @@ from agent_league import GameRecord, Observation
 from agent_league.games.registry import game_types
 from agent_league.launch import play_function
 from agent_league.players.events import GameErrorReported, MatchOver
-from tests.cli.command import LEAGUE_ID, Running, free_ports, home_with, lines_of, running
-from tests.conftest import PlanMaker
+from tests.cli.command import LEAGUE_ID, Running, home_with, lines_of, running
+from tests.conftest import PlanMaker, free_ports
 from tests.launch.scripted_guests import hosted
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_player.py"

@@ -18,8 +18,8 @@ from agent_league.model.events import (
     MatchFinished,
     RoundStarted,
 )
-from tests.cli.command import alive, free_ports
-from tests.conftest import NO_PAUSES, PlanMaker
+from tests.cli.command import alive
+from tests.conftest import NO_PAUSES, PlanMaker, free_ports
 
 
 @pytest.fixture

@@ -19,8 +19,7 @@ from agent_league.model.events import Event, LeagueCompleted
 from agent_league.players.app import PlayerSettings
 from agent_league.referee.settings import RefereeSettings
 from agent_league.web.league_reader import LeagueHistory
-from tests.cli.command import free_ports
-from tests.conftest import BOUND, PlanMaker
+from tests.conftest import BOUND, PlanMaker, free_ports
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.cli.command import free_ports
+from tests.conftest import free_ports
 
 Body = dict[str, Any]
 Answer = Callable[["ModelServer", Body, web.Request], Awaitable[web.StreamResponse]]

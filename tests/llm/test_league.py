@@ -15,8 +15,8 @@ from agent_league.config import ConfigLoader
 from agent_league.launch.model_options import ModelOptions
 from agent_league.launch.plan import LeaguePlan
 from agent_league.referee.verify import verify_match
-from tests.cli.command import free_ports, league, league_process, ports
-from tests.conftest import PlanMaker
+from tests.cli.command import league, league_process, ports
+from tests.conftest import PlanMaker, free_ports
 from tests.launch.scripted_guests import hosted
 from tests.llm.openai_server import chooses, hangs, model_server
 from tests.llm.test_thinking import thinker

@@ -8,7 +8,7 @@ from agent_league.agent.app import AgentApp
 from agent_league.http.server import HttpServer
 from agent_league.mcp.server.lazy_server import LazyMcpServer
 from tests.agent.answering_agent import Desk
-from tests.cli.command import free_ports
+from tests.conftest import free_ports
 from tests.mcp.fixture_server import make_fixture_server
 
 

@@ -8,8 +8,7 @@ from agent_league.http.client import HttpCarrier
 from agent_league.model.agents import Role
 from agent_league.model.events import LeagueCompleted
 from agent_league.testing.peers import ScriptedPlayer
-from tests.cli.command import free_ports
-from tests.conftest import PlanMaker
+from tests.conftest import PlanMaker, free_ports
 from tests.launch.scripted_guests import Watched, hosted, served
 
 GUESTS = 2

@@ -23,8 +23,8 @@ from agent_league.mcp.server.prompts import PROMPTS
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.resources import RESOURCES, Resource
-from tests.cli.command import free_ports, running
-from tests.conftest import BOUND, PlanMaker
+from tests.cli.command import running
+from tests.conftest import BOUND, PlanMaker, free_ports
 from tests.http.wire import until
 from tests.mcp.clients import MODES, connected
 from tests.mcp.league import League, league

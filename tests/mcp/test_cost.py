@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 
 PLAYER = Path(__file__).parents[2] / "bench" / "lone_player.py"
 

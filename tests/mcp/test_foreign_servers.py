@@ -13,8 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from starlette.types import ASGIApp
 
 from tests.check.judging import check_port, found
-from tests.cli.command import free_ports
-from tests.conftest import BOUND, PlanMaker
+from tests.conftest import BOUND, PlanMaker, free_ports
 from tests.foreign.stage import PATIENT, Played, match_files, planned
 from tests.foreign.web import Message, now, post
 from tests.launch.scripted_guests import hosted

@@ -11,8 +11,8 @@ import pytest
 
 from agent_league.model.events import MatchFinished
 from agent_league.model.results import Outcome
-from tests.cli.command import LEAGUE, free_ports, until
-from tests.conftest import BOUND, PlanMaker
+from tests.cli.command import LEAGUE, until
+from tests.conftest import BOUND, PlanMaker, free_ports
 from tests.launch.scripted_guests import hosted
 from tests.test_docs import ROOT
 

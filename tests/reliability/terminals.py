@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from agent_league.config.home import make_home
-from tests.cli.command import LEAGUE, Running, environment, free_ports
-from tests.conftest import BOUND
+from tests.cli.command import LEAGUE, Running, environment
+from tests.conftest import BOUND, free_ports
 from tests.reliability.thinkers import EVEN, ODD, installed
 
 SETTINGS: dict[str, dict[str, float]] = {

@@ -20,8 +20,7 @@ from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import Event
 from agent_league.storage.access import AccessStore, TeamRow, create_key, hash_key
 from agent_league.testing.peers import utc_timestamp
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.protocol.traffic import make_league
 from tests.web.serving import Reply, Visitor
 

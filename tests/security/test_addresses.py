@@ -16,8 +16,7 @@ from agent_league.http.hosts import find_endpoint_problem, normalise_host
 from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.model.events import MatchFinished
 from agent_league.testing.peers import ScriptedPlayer
-from tests.cli.command import free_ports
-from tests.conftest import FAST, NO_PAUSES
+from tests.conftest import FAST, NO_PAUSES, free_ports
 from tests.http.wire import Peer, raw_server, read_request, response
 from tests.launch.scripted_guests import hosted
 from tests.security.stage import files_in, staged

@@ -22,8 +22,8 @@ from agent_league.players.observation import GameRecord
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import ScriptedManager, always_reply
-from tests.cli.command import environment, free_ports
-from tests.conftest import BOUND, PlanMaker
+from tests.cli.command import environment
+from tests.conftest import BOUND, PlanMaker, free_ports
 from tests.launch.scripted_guests import served
 from tests.league.office import LEAGUE_ID
 from tests.security.stage import files_in, staged

@@ -10,8 +10,8 @@ import pytest
 
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import Params, RawReply
-from tests.cli.command import LEAGUE, Running, environment, free_ports, league, pids_of, ports
-from tests.conftest import BOUND
+from tests.cli.command import LEAGUE, Running, environment, league, pids_of, ports
+from tests.conftest import BOUND, free_ports
 from tests.security.stage import Mallory, Stage, files_in, staged
 
 

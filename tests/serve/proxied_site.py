@@ -14,8 +14,8 @@ import aiohttp
 from agent_league.league.resume import open_store
 from agent_league.model.results import Outcome
 from agent_league.storage.paths import DataPaths
-from tests.cli.command import LEAGUE, Running, environment, free_ports, running
-from tests.conftest import BOUND
+from tests.cli.command import LEAGUE, Running, environment, running
+from tests.conftest import BOUND, free_ports
 from tests.serve.stage import write_league
 
 TRUSTED = ["--set", 'network.trusted_proxies=["127.0.0.1"]']

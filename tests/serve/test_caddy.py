@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Running, environment, free_ports
+from tests.cli.command import Running, environment
+from tests.conftest import free_ports
 from tests.serve.nginx import DEPLOY, make_certificate
 from tests.serve.proxied_site import ProxiedSite, check_site
 

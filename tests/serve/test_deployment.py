@@ -18,8 +18,9 @@ import pytest
 import yaml
 
 from agent_league.cli.app import COMMANDS
-from tests.cli.command import LEAGUE, Running, environment, free_ports, league, league_process, running
+from tests.cli.command import LEAGUE, Running, environment, league, league_process, running
 from tests.cli.command import until as wait_until
+from tests.conftest import free_ports
 from tests.serve.nginx import CAN_RUN, MISSING, running_nginx
 from tests.serve.stage import write_league
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.cli.command import free_ports, running
-from tests.conftest import BOUND
+from tests.cli.command import running
+from tests.conftest import BOUND, free_ports
 from tests.serve.nginx import CAN_RUN, MISSING, make_certificate, running_nginx
 from tests.serve.proxied_site import TRUSTED, ProxiedSite, check_site
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from agent_league.league.resume import open_store
-from tests.cli.command import Running, free_ports, league, running
+from tests.cli.command import Running, league, running
 from tests.cli.command import until as wait_until
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.league.test_webhooks import OK, answer, hook_server
 from tests.serve.stage import players, until, write_league
 

@@ -30,8 +30,7 @@ from agent_league.web.pages import read_page_data, render_page
 from agent_league.web.pages.match import MATCH_PAGE, MOST_STEPS
 from agent_league.web.rendering import FileSite, LiveSite, Site
 from agent_league.web.thinking_times import list_move_times
-from tests.cli.command import free_ports
-from tests.conftest import FAST, PlanMaker
+from tests.conftest import FAST, PlanMaker, free_ports
 from tests.games.test_built_in import GAMES
 from tests.harm import SCRIPT
 from tests.referee.tampering import ODD_VALUES

@@ -21,8 +21,7 @@ from agent_league.launch.serving import serve_agents
 from agent_league.league.app import LeagueManager
 from agent_league.model.agents import Role
 from agent_league.web.metrics import METRICS, MetricsPage, MetricType
-from tests.cli.command import free_ports
-from tests.conftest import BOUND, NO_PAUSES, PlanMaker
+from tests.conftest import BOUND, NO_PAUSES, PlanMaker, free_ports
 
 DOCS = Path(__file__).parents[2] / "docs"
 TOLD_BY = {"every agent": frozenset(Role)} | {

@@ -11,8 +11,8 @@ from agent_league.league.app import collect_league_gauges
 from agent_league.league.state import LeagueState
 from agent_league.model.model_usage import ModelUsage
 from agent_league.web.metrics import METRICS, MetricsExposition
-from tests.cli.command import free_ports
 from tests.cli.test_watch import board_of, picture, served
+from tests.conftest import free_ports
 from tests.web.seasons import reader_of, season_of
 from tests.web.test_metrics import samples, total, value
 

@@ -15,8 +15,7 @@ from agent_league.model.events import MatchFinished
 from agent_league.model.results import Outcome
 from agent_league.players.app import PlayerSettings
 from agent_league.web.play import seats
-from tests.cli.command import free_ports
-from tests.conftest import BOUND, PlanMaker
+from tests.conftest import BOUND, PlanMaker, free_ports
 from tests.harm import SCRIPT
 from tests.web.visitor import visited
 

@@ -8,7 +8,7 @@ import pytest
 from agent_league.errors import ConfigError, UserError
 from agent_league.lab import Experiment
 from agent_league.lab.experiment.calls import CallSettings
-from tests.cli.command import free_ports
+from tests.conftest import free_ports
 from tests.lab.experiment.conftest import WriteFile
 from tests.lab.test_evaluation import our_player
 from tests.llm.openai_server import TOKENS, chooses, hangs, model_server, says

@@ -15,8 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from agent_league.config import McpServer
 from agent_league.mcp.client.registry import ToolRegistry
 from agent_league.mcp.client.sessions import SessionManager, SessionState, SessionTiming
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 
 HEARTBEAT = 1000.0
 LOOKS = ToolAnnotations(read_only_hint=True)

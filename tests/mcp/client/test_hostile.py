@@ -12,8 +12,7 @@ from aiohttp import web
 
 from agent_league.config import McpServer
 from agent_league.mcp.client.sessions import MAX_ANSWER_BYTES, SessionManager, SessionState
-from tests.cli.command import free_ports
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.mcp.client.house import Naps, open_registry
 
 TRAP = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
