@@ -30,6 +30,7 @@ from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.testing.peers import RawReply, ScriptedAgent, always_reply, never_reply, reply_garbage
 from agent_league.testing.virtual_time import VIRTUAL_START, VirtualClock, in_virtual_time
+from tests.http.wire import raw_server
 from tests.protocol.examples_v1 import example as v1
 
 MANAGER = "http://localhost:8000/mcp"
@@ -1127,11 +1128,10 @@ async def test_whoever_waits_for_a_manager_is_told_why_tls_fails(log: JsonLogger
     async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        writer.close()
 
     carrier = HttpCarrier()
-    async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
-        address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+    async with raw_server(plain) as url:
+        address = url.replace("http:", "https:")
         with pytest.raises(CallFailed) as failed:
             await PeerClient(carrier).request_answer(
                 address, PeerCall("register_player", {}, "LEAGUE_REGISTER_RESPONSE"), 5

@@ -11,6 +11,7 @@ from agent_league.check.steps import NoReply
 from agent_league.errors import UserError
 from tests.check.faulty import faulty_player
 from tests.conftest import BOUND, free_ports
+from tests.http.wire import raw_server
 
 TOKEN = "tok-p01-0123456789abcdef"
 
@@ -79,11 +80,9 @@ async def test_a_request_that_breaks_off_goes_to_the_path_that_is_checked() -> N
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         came.set_result(await reader.read())
-        writer.close()
 
-    async with await asyncio.start_server(take, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        probe = HttpProbe(f"http://127.0.0.1:{port}/agent")
+    async with raw_server(take) as url:
+        probe = HttpProbe(url.replace("/mcp", "/agent"))
         try:
             await probe.send_partial_request(5)
             async with asyncio.timeout(BOUND):

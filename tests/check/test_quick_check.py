@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -21,8 +22,8 @@ from tests.check.faulty import faulty_player
 from tests.conftest import BOUND, free_ports
 from tests.foreign.stage import started
 from tests.foreign.v1_player import V1Player
+from tests.http.wire import Peer, raw_server
 
-Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 QUICK = TimeoutConfig(**dict.fromkeys(TimeoutConfig.model_fields, 0.3))
 SECRET = "tok-p07-" + "x" * 40
 
@@ -36,30 +37,10 @@ def make_order(port: int, protocol: str = "league.v2", path: str = "/mcp") -> Ch
 
 
 @asynccontextmanager
-async def answering(answer: Answer) -> AsyncIterator[int]:
+async def answering(answer: Peer) -> AsyncIterator[int]:
     """A server that treats every connection in this way."""
-    treating: set[asyncio.Task[None]] = set()
-
-    async def treat(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        treating.add(task)
-        try:
-            with suppress(OSError, asyncio.IncompleteReadError):
-                await answer(reader, writer)
-                await writer.drain()
-        finally:
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
-
-    server = await asyncio.start_server(treat, "127.0.0.1", 0)
-    async with server:
-        yield server.sockets[0].getsockname()[1]
-        for task in treating:
-            task.cancel()
-        if treating:
-            await asyncio.wait(treating)
+    async with raw_server(answer) as url:
+        yield urlsplit(url).port or 0
 
 
 async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -70,7 +51,7 @@ async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
     pass
 
 
-def reply_with(body: bytes, head: bytes = b"200 OK\r\nContent-Type: application/json") -> Answer:
+def reply_with(body: bytes, head: bytes = b"200 OK\r\nContent-Type: application/json") -> Peer:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 " + head + b"\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
@@ -102,7 +83,7 @@ def _short_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["hangs", "breaks off", "no JSON", "HTML", "nonsense", "deep", "redirects", "500"],
 )
-async def test_a_player_that_answers_nonsense_or_nothing_gets_findings_without_secrets(answer: Answer) -> None:
+async def test_a_player_that_answers_nonsense_or_nothing_gets_findings_without_secrets(answer: Peer) -> None:
     async with answering(answer) as port:
         summary = await check(make_order(port))
     assert not summary.is_passed

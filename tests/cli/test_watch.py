@@ -28,6 +28,7 @@ from agent_league.web.live.sections import SECTIONS
 from tests.cli.command import LEAGUE, Running
 from tests.cli.leagues import in_terminal
 from tests.conftest import BOUND, PlanMaker, free_ports
+from tests.http.wire import raw_server
 from tests.web.format_seasons import cup_season, knockout_season
 from tests.web.seasons import play_on, reader_of, season_of
 
@@ -120,14 +121,12 @@ async def test_whoever_comes_back_says_what_it_has_seen_and_beats_are_no_news() 
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
         writer.write(head + b": still here\n\nevent: beat\ndata: 1\n\n")
         writer.write(b'id: a-%d\r\ndata: {"progress": {"played": %d}}\r\n\r\n' % (len(asked), len(asked)))
-        writer.close()
-        await writer.wait_closed()
 
     seen: list[FeedUpdate] = []
     async with (
-        await asyncio.start_server(answer, "127.0.0.1", port := free_ports(1)),
+        raw_server(answer) as url,
         asyncio.timeout(BOUND),
-        aclosing(LeagueFeed(f"http://127.0.0.1:{port}/mcp", AT_ONCE).iter_updates()) as updates,
+        aclosing(LeagueFeed(url, AT_ONCE).iter_updates()) as updates,
     ):
         while len(asked) < 2:
             seen.append(await anext(updates))

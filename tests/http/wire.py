@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -109,9 +110,10 @@ Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
-async def raw_server(peer: Peer) -> AsyncIterator[str]:
+async def raw_server(peer: Peer, port: int = 0, context: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """A server that does with each connection whatever `peer` says; the endpoint to call."""
     tasks: set[asyncio.Task[None]] = set()
+    writers: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -122,16 +124,27 @@ async def raw_server(peer: Peer) -> AsyncIterator[str]:
             writer.close()
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
         tasks.add(asyncio.create_task(serve(reader, writer)))
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    server = await asyncio.start_server(accept, "127.0.0.1", port, ssl=context)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
     finally:
         server.close()
+        await let_connections_begin()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks)
+        for writer in writers:
+            writer.transport.abort()  # what nobody reads would be waited for
+        await asyncio.sleep(0)
+
+
+async def let_connections_begin() -> None:
+    """Waits for the ticks that a connection, accepted before its server was closed, takes to be somebody's."""
+    for _ in range(3):
+        await asyncio.sleep(0)
 
 
 async def read_request(reader: asyncio.StreamReader) -> bytes:

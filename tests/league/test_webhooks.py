@@ -36,6 +36,7 @@ from agent_league.model.events import AgentStateChanged, LeagueCompleted, League
 from agent_league.model.results import StandingsRow
 from agent_league.storage.base import NewsRow, RemovedRow, StoredRow
 from tests.conftest import BOUND
+from tests.http.wire import raw_server
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, Office
 from tests.web.seasons import season_of
@@ -58,22 +59,17 @@ class HookServer:
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := (await reader.readuntil(b"\r\n\r\n")).decode():
-                lines = [line.partition(": ") for line in head.splitlines()[1:] if line]
-                headers = {name.lower(): value for name, _, value in lines}
-                body = await reader.readexactly(int(headers["content-length"]))
-                self.posts.append((headers, body))
-                self.news.set()
-                told = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-                if told is None:
-                    await asyncio.Event().wait()
-                else:
-                    writer.write(told.encode())
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+        while head := (await reader.readuntil(b"\r\n\r\n")).decode():
+            lines = [line.partition(": ") for line in head.splitlines()[1:] if line]
+            headers = {name.lower(): value for name, _, value in lines}
+            body = await reader.readexactly(int(headers["content-length"]))
+            self.posts.append((headers, body))
+            self.news.set()
+            told = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+            if told is None:
+                await asyncio.Event().wait()
+            else:
+                writer.write(told.encode())
 
     async def wait_for_posts(self, count: int) -> list[Any]:
         """The first bodies that came, as JSON."""
@@ -87,20 +83,9 @@ class HookServer:
 @asynccontextmanager
 async def hook_server(*answers: str | None) -> AsyncIterator[HookServer]:
     hook = HookServer(list(answers) or [OK])
-    tasks: set[asyncio.Task[None]] = set()
-
-    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        tasks.add(asyncio.create_task(hook.serve(reader, writer)))
-
-    server = await asyncio.start_server(begin, "127.0.0.1", 0)
-    hook.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook/secret-path"
-    try:
+    async with raw_server(hook.serve) as url:
+        hook.url = url.replace("/mcp", "/hook/secret-path")
         yield hook
-    finally:
-        server.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def make_sender(here: Office, *hooks: HookServer, allowed: tuple[str, ...] = LOCAL, **config: Any) -> WebhookSender:

@@ -16,6 +16,7 @@ from agent_league.config import McpServer
 from agent_league.mcp.client.registry import ToolRegistry
 from agent_league.mcp.client.sessions import SessionManager, SessionState, SessionTiming
 from tests.conftest import BOUND, free_ports
+from tests.http.wire import let_connections_begin
 
 HEARTBEAT = 1000.0
 LOOKS = ToolAnnotations(read_only_hint=True)
@@ -144,6 +145,7 @@ class House:
             return
         for listener in server.servers:
             listener.close()
+        await let_connections_begin()
         for connection in list(server.server_state.connections):
             transport = connection.transport
             assert isinstance(transport, asyncio.WriteTransport)

@@ -23,6 +23,7 @@ from agent_league.mcp.client.failures import FailureKind, ToolFailed
 from agent_league.mcp.client.sessions import SessionManager, SessionState
 from agent_league.mcp.server.lazy_server import _redirect_sdk_log
 from tests.conftest import BOUND
+from tests.http.wire import raw_server
 from tests.mcp.client.conftest import Opener
 from tests.mcp.client.house import LOOKS, REPEATS, House, Naps, session_with, settled
 
@@ -385,11 +386,9 @@ async def test_headers_go_with_every_request_and_appear_nowhere(house: House, op
 async def test_a_server_that_accepts_and_says_nothing_is_left_at_the_limit_of_a_handshake(naps: Naps) -> None:
     async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
-        writer.close()
 
     house = House()
-    listener = await asyncio.start_server(mute, "127.0.0.1", house.port)
-    async with listener, asyncio.timeout(BOUND):
+    async with raw_server(mute, house.port), asyncio.timeout(BOUND):
         session = session_with(house, naps, pace={"connect_timeout": 0.2})
         session.start()
         await naps.rested()
