@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 from unicodedata import combining
 
 import orjson
@@ -257,13 +257,31 @@ def _redact_signed_token(run: re.Match[str]) -> str:
     return text if start < 0 or text.count(".", start) < 2 else text[:start] + REDACTED
 
 
-def redact_lines(lines: Sequence[bytes], secrets: Sequence[bytes] = ()) -> bytes:
+class CutLine(NamedTuple):
+    """A line of JSON with a message of which only the beginning is shown."""
+
+    start: bytes
+    """A whole line with its line break, without the message."""
+    message: bytes
+    """Fields to add to it, redacted already."""
+
+
+def redact_lines(lines: Sequence[bytes | CutLine], secrets: Sequence[bytes] = ()) -> bytes:
     """Join lines of JSON, each with its line break, with tokens redacted and unprintable characters escaped.
 
     All lines are searched at once: nearly all have tokens in the usual fields only, which is seen in the bytes.
     """
-    plain = _redact_bytes(b"".join(lines), len(lines), secrets)
-    return b"".join(_redact_line(line, secrets) for line in lines) if plain is None else plain
+    whole = [line.start if isinstance(line, CutLine) else line for line in lines]
+    redacted = _redact_bytes(b"".join(whole), len(whole), secrets)
+    if redacted is None:
+        redacted = b"".join(_redact_line(line, secrets) for line in whole)
+    if CutLine not in map(type, lines):
+        return redacted
+    starts = redacted.split(b"\n")
+    for number, line in enumerate(lines):
+        if isinstance(line, CutLine):
+            starts[number] = b"%b%b}" % (starts[number][:-1], line.message)
+    return b"\n".join(starts)
 
 
 def _redact_bytes(data: bytes, line_count: int, secrets: Sequence[bytes]) -> bytes | None:

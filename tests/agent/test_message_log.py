@@ -32,7 +32,7 @@ from agent_league.http.server import HttpServer
 from agent_league.log import JsonLogger
 from agent_league.protocol.methods import Caller
 from agent_league.testing.virtual_time import in_virtual_time
-from agent_league.text import REDACTED, redact_lines, redact_text, redact_tokens
+from agent_league.text import REDACTED, CutLine, redact_lines, redact_text, redact_tokens
 from tests.agent.answering_agent import QUERY, Desk, call, refuse
 from tests.protocol.examples import requests_by_method
 
@@ -338,6 +338,11 @@ def test_by_its_bytes_a_message_is_redacted_as_by_its_fields(value: Any, compact
     found = redact_lines([line])
     assert redact_lines([b'{"auth_token":"x"}\n', line, b'{"token":null}\n']) == (
         b'{"auth_token":"[redacted]"}\n%b{"token":null}\n' % found
+    )
+    cut = CutLine(line, b',"text":"of a message"')
+    assert redact_lines([line, cut, b'{"auth_token":"x"}\n', cut]) == (
+        b'%b%b,"text":"of a message"}\n{"auth_token":"[redacted]"}\n%b,"text":"of a message"}\n'
+        % (found, found[:-2], found[:-2])
     )
     assert json.loads(found) == {"message": redact_tokens(json.loads(document))}
     assert found.endswith(b"\n")

@@ -22,7 +22,7 @@ from agent_league.http.caller_address import CALLER_ADDRESS, Address
 from agent_league.http.carrier import Carrier, HttpReply, find_answer_header, pin_addresses, use_link
 from agent_league.log import MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_UNANSWERED, JsonLogger
 from agent_league.protocol.methods import Caller
-from agent_league.text import encode_as_text
+from agent_league.text import CutLine, encode_as_text
 
 PeerAddress = str | Address | None
 """The other side of a message: an endpoint, or the client's address; None within this process."""
@@ -77,20 +77,21 @@ class MessageLog:
         line = (self._encode_line, event_type, at or time.time_ns(), peer, message, latency, more, is_json)
         self._log.write_buffered(line, len(message))
 
-    def _encode_line(self, line: tuple[Any, str, int, PeerAddress, bytes, float | None, bytes, bool | None]) -> bytes:
+    def _encode_line(
+        self, line: tuple[Any, str, int, PeerAddress, bytes, float | None, bytes, bool | None]
+    ) -> bytes | CutLine:
         """Encode a line; the logger calls this with the arguments of `write_line`."""
         _, event_type, at, peer, message, latency, more, is_json = line
         second, nanosecond = divmod(at, 1_000_000_000)
         head = _encode_head(second, self._log.component, event_type)
         if latency is not None:
             more = b',"latency_ms":%.3f%b' % (latency * 1000, more)
+        start = b'%b%d,"peer":%b%b' % (head, nanosecond // 1000, self._encode_peer(peer), more)
         if not message:
-            message = b"}\n"
-        elif len(message) <= MAX_LOGGED_MESSAGE and (is_json or (is_json is None and _is_valid_json(message))):
-            message = b',"message":%b}\n' % message
-        else:
-            message = encode_as_text(message, self._log.secrets) + b"}\n"
-        return b'%b%d,"peer":%b%b%b' % (head, nanosecond // 1000, self._encode_peer(peer), more, message)
+            return start + b"}\n"
+        if len(message) <= MAX_LOGGED_MESSAGE and (is_json or (is_json is None and _is_valid_json(message))):
+            return b'%b,"message":%b}\n' % (start, message)
+        return CutLine(start + b"}\n", encode_as_text(message, self._log.secrets))
 
     def _encode_peer(self, peer: PeerAddress) -> bytes:
         """Encode an address as ASCII JSON; cached."""
