@@ -50,6 +50,8 @@ _KEY_PATTERN = re.compile(
 _KEY_SIGN_BYTES = (b"key-", b"join/", b"join%2f")
 _TOKEN_CHARACTERS = re.compile(r"[\w.-]+", re.ASCII)
 _TOKEN_FIELD = b'token":"'
+_TOKENLESS_FIELDS = (b'token":null', b'token_sha256":"')
+"""Fields that hold no token, whatever follows."""
 _PRINTABLE_BYTES = bytes(range(0x20, 0x7F))
 _LOWERED_BYTES = bytes(range(256)).lower()
 _UNSIGNED_BYTES = bytes(sorted({*range(256)} - {*b'tokenTOKENyjiYJI"-/%'}))
@@ -321,7 +323,7 @@ def _has_no_other_sign(data: bytes, token_count: int) -> bool:
         and b"eyj" not in signs
         and b"join/" not in signs
         and b"%" not in signs
-        and ((found := signs.count(b"tok")) == token_count or found == token_count + data.count(b'token":null'))
+        and ((more := signs.count(b"tok") - token_count) == 0 or more == sum(map(data.count, _TOKENLESS_FIELDS)))
     )
 
 

@@ -4,7 +4,8 @@ import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from functools import cache
+from typing import Protocol, cast, runtime_checkable
 
 from agent_league.errors import PeerTimeout, PeerUnreachable
 
@@ -89,8 +90,14 @@ def pin_addresses(carrier: Carrier, endpoint: str, addresses: Sequence[str]) -> 
 
 def use_link(carrier: Carrier, endpoint: str, port: int | None) -> None:
     """Call an endpoint over the link at this port of its host, if the carrier has links; None: by single calls."""
-    if isinstance(carrier, LinkUser):
-        carrier.use_link(endpoint, port)
+    if _has_links(type(carrier)):
+        cast("LinkUser", carrier).use_link(endpoint, port)
+
+
+@cache
+def _has_links(kind: type[Carrier]) -> bool:
+    """Whether carriers of this class have links; remembered, because looking for the methods of a protocol is slow."""
+    return issubclass(kind, LinkUser)
 
 
 def make_timeout_error(endpoint: str, limit: float) -> PeerTimeout:
