@@ -25,7 +25,7 @@ async def test_two_models_are_compared_each_with_its_own_settings(home: Path) ->
             home,
             models={
                 "good": {"model": "qwen3:8b", "base_url": good.base_url, "price": PRICE},
-                "broken": {"base_url": broken.base_url, "move_sec": 1},
+                "broken": {"base_url": broken.base_url, "move_sec": 10},
             },
         )
         args = ("compare", "llm:good", "llm:broken", "--game", "tic_tac_toe", "--limit", 2, "--seed", 7, "--json")

@@ -69,18 +69,22 @@ class Stream:
 
     def __init__(self, reply: aiohttp.ClientResponse) -> None:
         self.reply = reply
-        self.beats = 0
         self._frames = frames(reply)
 
     async def next(self) -> Message | None:
-        """The next message, which at a beat has no sections and is counted; None at the end."""
+        """The next message; None at the end. Beats, which come whenever it is quiet for long, are passed over."""
         async for frame in self._frames:
             if frame.id:
                 return Message(frame.id, orjson.loads(frame.data))
-            if frame.event == "beat":
-                self.beats += 1
-                return Message("", {})
         return None
+
+    async def wait_for_beat(self) -> None:
+        """Wait for the next beat; fails if a message comes first."""
+        async for frame in self._frames:
+            assert not frame.id, f"a message before the beat: {frame.data!r}"
+            if frame.event == "beat":
+                return
+        raise AssertionError("the stream ended before a beat")
 
     async def until(self, name: str, wanted: Mapping[str, Any]) -> Message:
         """The first message whose section has all of these."""
