@@ -114,6 +114,13 @@ async def test_a_client_that_reads_no_streams_is_answered_in_plain_json_from_the
     assert (status, json.loads(said)["result"]["tools"][0]["name"]) == (200, "knock")
 
 
+async def test_a_handshake_that_names_nothing_that_it_accepts_is_answered_in_plain_json(place: Place) -> None:
+    body = json.dumps(INITIALIZE).encode()
+    response = await fetch(place.server.port, request(body, "Content-Type: application/json"))
+    assert (response.status, json.loads(response.body)["result"]["protocolVersion"]) == (200, "2025-11-25")
+    assert "mcp-session-id" not in response.headers
+
+
 @pytest.mark.parametrize("accepted", ["application/json, text/event-stream", "*/*"])
 async def test_who_began_in_plain_json_needs_no_session_whatever_it_accepts_later(place: Place, accepted: str) -> None:
     status, said = await place.post(INITIALIZE, accept="application/json")

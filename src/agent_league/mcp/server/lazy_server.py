@@ -299,8 +299,8 @@ def _strip_header_values(scope: Scope) -> Scope:
 
 
 def _wants_plain_json(scope: Scope) -> bool:
-    """Whether a POST outside any session accepts JSON and no stream of events, as simple clients do."""
-    accepted = dict(scope["headers"]).get(b"accept", b"").lower()
+    """Whether a POST outside any session accepts JSON and no streams, as simple clients do, or names nothing."""
+    accepted = dict(scope["headers"]).get(b"accept", b"application/json").lower()
     return _may_get_json(scope) and b"application/json" in accepted and b"text/event-stream" not in accepted
 
 
