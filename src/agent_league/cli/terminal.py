@@ -125,7 +125,8 @@ def print_model_usage(console: "Console", usage: "Mapping[str, ModelUsage]") -> 
     from agent_league.model.tables import tabulate_model_usage
 
     if usage:
-        console.print(make_rich_table(tabulate_model_usage(usage), overflow="fold", title_style="italic"))
+        table = tabulate_model_usage(usage).fit_width(console.width)
+        console.print(make_rich_table(table, overflow="fold", title_style="italic"))
 
 
 def make_rich_table(table: "DataTable", *, overflow: Any = "ellipsis", title_style: str = "", **look: Any) -> "Table":

@@ -42,8 +42,10 @@ SHORT_HEADINGS = {
     "Buchholz -1": "BH-1",
     "Sonneborn-B.": "SB",
     "Progressive": "Prog",
+    "Illegal": "Ill.",
+    "Fallback": "Fallb.",
 }
-"""Headings of the standings where there is little room."""
+"""Headings where there is little room."""
 
 
 @dataclass(frozen=True, slots=True)
