@@ -10,6 +10,10 @@ import pytest
 import uvicorn
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from tests.check.judging import check_port, found
@@ -146,6 +150,31 @@ async def test_the_check_says_what_an_mcp_server_lacks() -> None:
     hint = faults["choose_parity is answered"]
     assert "add a tool named `choose_parity`. Its tools are: 'handle_game_invitation', 'pick'." in hint
     assert "406" not in hint
+
+
+async def test_the_check_tells_a_tool_that_answers_in_words_what_it_should_return() -> None:
+    server = MCPServer("player", log_level="ERROR")
+
+    async def answer(match_id: str) -> str:
+        return f"with pleasure, {match_id}"
+
+    server.add_tool(answer, "handle_game_invitation")
+    async with served(server.streamable_http_app()) as port:
+        faults = found(await check_port(port, free_ports(1)))
+    hint = faults["handle_game_invitation is answered"]
+    assert "its answer holds no GAME_JOIN_ACK: return one as `structuredContent`, or as JSON in a text" in hint
+    assert "Serve the method" not in hint
+
+
+async def test_the_check_says_that_a_server_wants_its_callers_to_sign_in() -> None:
+    async def refuse(_: Request) -> JSONResponse:
+        return JSONResponse({"error": "unauthorized"}, 401)
+
+    async with served(Starlette(routes=[Route("/mcp", refuse, methods=["POST"])])) as port:
+        faults = found(await check_port(port, free_ports(1)))
+    hint = faults["handle_game_invitation is answered"]
+    assert "The agent itself says: unauthorized. It refuses callers that it doesn't know (HTTP 401)" in hint
+    assert "name it exactly" not in hint
 
 
 @pytest.mark.parametrize("path", ["/sse", "/mcp"])

@@ -89,8 +89,8 @@ async def judge_notice(
         exchange = await subject.ask_in_any_form(method, message, None, bearer)
     if exchange.is_acknowledged:
         return passed(format_redacted(exchange.reply.body, 80) if exchange.reply.body else "no body")
-    if exchange.is_mcp_refusal and (why := subject.mcp.describe_problem(method, exchange.reply.status)):
-        return tolerate(warned(exchange.reply_text, f"{exchange.agent_complaint}{why}"))
+    if why := subject.describe_refusal(exchange):
+        return tolerate(warned(exchange.reply_text, why))
     if exchange.is_unknown_method:
         hint = (
             f"{exchange.agent_complaint}The agent doesn't know the method `{method}`; name it exactly so, and return "

@@ -252,15 +252,24 @@ def _judge_answered(subject: PlayerSubject, exchange: Exchange, kind: str) -> St
         )
     if exchange.league_error is not None:
         return judge_league_error(subject, exchange)
-    if exchange.is_mcp_refusal and (why := subject.mcp.describe_problem(method, exchange.reply.status)):
-        return failed(exchange.reply_text, f"{exchange.agent_complaint}{why}")
+    if why := subject.describe_refusal(exchange):
+        return failed(exchange.reply_text, why)
     if exchange.is_unknown_method:
         return failed(
             exchange.reply_text,
             f"{exchange.agent_complaint}The agent doesn't know the method `{method}`, nor another usual name of it: "
             f"name it exactly `{method}`.",
         )
-    return failed(exchange.reply_text, make_no_json_hint(exchange) or exchange.agent_complaint.rstrip())
+    said = make_no_json_hint(exchange) or exchange.agent_complaint.rstrip()
+    return failed(exchange.reply_text, said or _make_no_answer_hint(exchange, kind))
+
+
+def _make_no_answer_hint(exchange: Exchange, kind: str) -> str:
+    """Write the hint for a method that is served and answers something else; empty if it answers nothing."""
+    if not isinstance(exchange.body, dict) or exchange.body.get("result") is None:
+        return ""
+    where = "`structuredContent`, or as JSON in a text" if exchange.call_form.is_mcp else "`result`"
+    return f"`{exchange.method}` is served, but its answer holds no {kind}: return one as {where}."
 
 
 def _judge_place(subject: PlayerSubject, method: str) -> StepFinding:

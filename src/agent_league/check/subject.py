@@ -48,6 +48,8 @@ MAX_COMPLAINT_LENGTH = 1000
 """Characters of a complaint that are searched for the words that mean an unknown tool."""
 UNKNOWN_CALL_STATUSES = (404, 405, 422, 501)
 """HTTP statuses that mean an unknown call, as does the JSON-RPC code -32601."""
+SIGN_IN_STATUSES = (401, 403)
+SENTENCE_ENDS = (".", "!", "?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,10 @@ class Exchange:
         body = self.body if isinstance(self.body, dict) else {}
         said = (self.league_error or {}).get("message") or self.error.get("message") or body.get("detail")
         complaint = body.get("error") if isinstance(body.get("error"), str) else self._tool_complaint
-        return f"The agent itself says: {format_redacted(said or complaint, 200)} " if said or complaint else ""
+        if not (said or complaint):
+            return ""
+        sentence = format_redacted(said or complaint, 200)
+        return f"The agent itself says: {sentence}{'' if sentence.endswith(SENTENCE_ENDS) else '.'} "
 
     @property
     def is_refused(self) -> bool:
@@ -428,6 +433,18 @@ class Subject:
             if select_arguments(refused.message, form, method, tools) is not refused.message:
                 return await self.ask(method, refused.message, wanted=wanted, call_form=form, bearer=bearer)
         return refused
+
+    def describe_refusal(self, exchange: Exchange) -> str:
+        """Say what keeps the agent from being called, and what to do; empty if nothing does, or it isn't known."""
+        status, why = exchange.reply.status, ""
+        if status in SIGN_IN_STATUSES:
+            why = (
+                f"It refuses callers that it doesn't know (HTTP {status}). A league has nothing to sign in with but "
+                "the token that comes with each call: leave the path open, and check that."
+            )
+        elif exchange.is_mcp_refusal:
+            why = self.mcp.describe_problem(exchange.method, status)
+        return f"{exchange.agent_complaint}{why}" if why else ""
 
     def get_call_form(self, method: str) -> CallForm:
         """Return the call form in which the agent understood a method, or its general one."""
