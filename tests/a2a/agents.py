@@ -121,7 +121,7 @@ async def serve_agent(spec: dict[str, Any]) -> tuple[int, list[Told]]:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         if key and not scope["path"].startswith("/.well-known") and headers.get(key[0]) != key[1]:
-            await send({"type": "http.response.start", "status": 401, "headers": []})
+            await send({"type": "http.response.start", "status": spec.get("status", 401), "headers": []})
             await send({"type": "http.response.body", "body": b""})
             return
         await inner(scope, receive, send)

@@ -81,7 +81,12 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "a secret that the card doesn't name": (
         {"key": ["authorization", "Bearer x"]},
         "a question is answered with a legal move",
-        "401",
+        "the agent refused the call: HTTP 401 Unauthorized",
+    ),
+    "a server that breaks down": (
+        {"key": ["x-nobody", "knows"], "status": 500},
+        "a question is answered with a legal move",
+        "the agent refused the call: HTTP 500 Internal Server Error",
     ),
     "an illegal move that is never mended": (
         {"answers": [None, None, {"move": 99}, None]},
@@ -100,6 +105,11 @@ def test_what_is_wrong_is_named(agents: AgentProcess, fault: str) -> None:
     assert list_faults(steps) == {step: "fail"}
     assert sentence in steps[step]["came"]
     assert steps[step]["hint"]
+
+
+def test_a_server_that_breaks_down_is_told_to_look_into_its_log(agents: AgentProcess) -> None:
+    _, steps = check(agents.open(key=["x-nobody", "knows"], status=500).url)
+    assert steps["a question is answered with a legal move"]["hint"].startswith("Your server broke down")
 
 
 def test_a_card_without_its_fields_is_a_warning_and_in_strict_a_failure(agents: AgentProcess) -> None:

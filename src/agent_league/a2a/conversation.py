@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx
 from a2a.client import Client, ClientCallContext, ClientConfig, ClientFactory
 from a2a.types import (
     Artifact,
@@ -214,7 +215,12 @@ def describe_failed_task(reply: AgentReply) -> str | None:
 
 def _translate_error(error: A2AError) -> CallFailed:
     """Translate an error of the SDK, whose text is partly the agent's own."""
-    sentence = _show(error)
+    sentence, cause = _show(error), error.__cause__
+    if isinstance(cause, httpx.HTTPStatusError) and "HTTP Error" in sentence:  # httpx's own sentence has three lines
+        reply = cause.response
+        return PeerRefused(
+            f"the agent refused the call: HTTP {reply.status_code} {_show(reply.reason_phrase)}".rstrip()
+        )
     if type(error).__name__ == "A2AClientTimeoutError":
         return PeerTimeout("the agent could not be connected in time")
     if "Network communication error" in sentence:

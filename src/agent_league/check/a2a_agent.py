@@ -4,6 +4,7 @@ The agent is asked as `league invite-a2a` would ask it, in matches that count fo
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -181,6 +182,8 @@ def _explain_failure(error: CallFailed) -> str:
     text = error.message.lower()
     if "401" in text or "403" in text:
         return "It refuses the caller: name the scheme in the card's securityRequirements, and give its secret."
+    if re.search(r"\bhttp 5\d\d\b", text):
+        return "Your server broke down: its own log says why. Catch the error, and answer with a JSON-RPC error."
     if "method not found" in text or "404" in text:
         return "The interface's url has to be the address that is posted to, its protocolVersion what is spoken there."
     return ""
