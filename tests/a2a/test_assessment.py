@@ -262,6 +262,8 @@ def test_wrong_options_are_refused_at_the_start(tmp_path: Path) -> None:
     assert "no such setting" in league("assess", "--set", "network.colour=1", cwd=tmp_path).stderr
     for wrong in ("ftp://x", "http://me:secret@x/", "http://x/#y", "http://x/?y=1"):
         assert f"--card-url {wrong!r} is no address" in league("assess", "--card-url", wrong, cwd=tmp_path).stderr
+    nowhere = league("assess", "--host", "192.0.2.1", cwd=tmp_path).stderr
+    assert "league: --host 192.0.2.1: the assessor can't listen there: " in nowhere
     (tmp_path / "taken").write_text("a file")
     assert "--out taken can't be written (File exists)" in league("assess", "--out", "taken", cwd=tmp_path).stderr
     below = league("assess", "--out", "taken/below", cwd=tmp_path).stderr

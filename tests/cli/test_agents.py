@@ -309,6 +309,10 @@ def test_league_start_without_a_manager_says_that_nobody_answers(waiting: Waitin
         (["manager", "--players", "200"], "participants.max_players: there is room for 100 players, and 200 will come"),
         (["manager", "--set", "participants.min_players=9"], "league: --set: participants.min_players: 9 players are"),
         (["manager", "--host", "192.0.2.1"], "league: --host 192.0.2.1: the league manager can't listen there: "),
+        (
+            ["play", "http://localhost:9", "--name", "Me", "--host", "192.0.2.1"],
+            "league: --host 192.0.2.1: the player 'Me' can't listen there: ",
+        ),
         (["manager", "--set", "x=1"], "league: --set: x: no such setting"),
         (["player", "--rejoin", "--exit-when-done"], "league: --rejoin and --exit-when-done are opposites"),
         (["player", "--color", "red"], "league: --color 'red': expected a colour in the form #rrggbb"),

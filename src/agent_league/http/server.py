@@ -7,6 +7,8 @@ import asyncio
 import errno
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import uvicorn
@@ -84,6 +86,15 @@ def _choose_websocket_protocol(app: ASGIApp) -> type[asyncio.Protocol] | Literal
     from agent_league.http.websocket import LimitedWebSocket  # noqa: PLC0415 - see above
 
     return LimitedWebSocket
+
+
+@contextmanager
+def explain_host(host: str, wanted_by: str) -> Iterator[None]:
+    """Turn the OSError of a `--host` where nobody can listen into a UserError."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"--host {host}: {wanted_by} can't listen there: {error.strerror or error}") from None
 
 
 def bind_socket(host: str, port: int, wanted_by: str, hint: str = "") -> socket.socket:

@@ -19,7 +19,7 @@ from agent_league.http.hosts import own_endpoint
 from agent_league.http.link_server import LinkTarget
 from agent_league.http.port_holder import describe_port_holder
 from agent_league.http.proxies import serve_behind_proxies
-from agent_league.http.server import HttpServer, bind_socket
+from agent_league.http.server import HttpServer, bind_socket, explain_host
 from agent_league.launch.a2a_guests import open_a2a_guests, takes_a2a_agents
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, PlayerPlan, RefereePlan
@@ -265,13 +265,12 @@ def check_ports(seats: Sequence[AgentPlan]) -> None:
         if isinstance(seat, PlayerPlan | RefereePlan) and seat.dial_out:
             continue
         try:
-            bind_socket(seat.host, seat.port, seat.title, _port_hint(seat)).close()
+            with explain_host(seat.host, seat.title):
+                bind_socket(seat.host, seat.port, seat.title, _port_hint(seat)).close()
         except PortInUse:
             holder = describe_port_holder(seat.port)
             hint = f"{_port_hint(seat)} It is held by {holder}." if holder else _port_hint(seat)
             raise PortInUse(seat.host, seat.port, seat.title, hint) from None
-        except OSError as error:
-            raise UserError(f"--host {seat.host}: {seat.title} can't listen there: {error.strerror}") from None
         if seat.manager_address == own_endpoint(seat.host, seat.port, seat.settings.system.network.base_host):
             raise UserError(
                 f"{seat.port_option} {seat.port}: {seat.title} would register with itself, for its League Manager is at"
