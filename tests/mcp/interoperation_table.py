@@ -1,4 +1,4 @@
-"""Renders the table of other people's MCP clients and servers with their versions, as the tests run them."""
+"""Renders the table of other people's clients and servers with their versions, as the tests run them."""
 
 import re
 from pathlib import Path
@@ -15,9 +15,14 @@ def table() -> str:
         ("who", "version", "as what"),
         ("---", "---", "---"),
         *(_describe_server(sdk) for sdk in FOREIGN_SDKS),
-        ("Python SDK", f"mcp {_find_own_version()}", "server, client in both eras, host through `league join`"),
+        ("Python SDK", f"mcp {_find_version('mcp')}", "server, client in both eras, host through `league join`"),
         ("MCP Inspector", _tail(INSPECTOR), "client, in both eras"),
         ("conformance suite", _tail(CONFORMANCE), "client, 2025-11-25 and 2026-07-28"),
+        (
+            "A2A SDK",
+            f"a2a-sdk {_find_version('a2a-sdk')}",
+            "agent in A2A 1.0 and 0.3, JSON-RPC and HTTP+JSON; client in both versions",
+        ),
     ]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -28,8 +33,8 @@ def _describe_server(sdk: ForeignSdk) -> tuple[str, str, str]:
     return sdk.name, shown.replace("==", " ").replace("@", " "), f"server: {options}"
 
 
-def _find_own_version() -> str:
-    found = re.search(r"^mcp==(\S+)", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
+def _find_version(package: str) -> str:
+    found = re.search(rf"^{package}(?:\[[^]]*\])?==(\S+)", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
     assert found
     return found[1]
 
