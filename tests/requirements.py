@@ -1434,6 +1434,7 @@ REQUIREMENTS = (
         "referee/model_usage::a_usage_of_another_form_counts_for_nothing",
         "web/model_sums::metrics_have_the_sums_by_player_and_no_word_of_a_stranger",
         "web/model_sums::watch_shows_what_models_used_and_prints_it_at_the_end",
+        "cli/standings_table::no_number_of_what_models_used_is_broken_in_a_terminal_of_eighty_columns",
         "lab/experiment/called_players::the_report_counts_answers_that_were_of_no_use",
     ),
     needs(
@@ -2287,6 +2288,8 @@ REQUIREMENTS = (
         "A player that is an MCP server of any SDK and revision since 2025-03-26 plays; the check says what it lacks.",
         "mcp/foreign_servers::servers_of_every_sdk_play_a_league_and_pass_the_check",
         "mcp/foreign_servers::the_check_says_what_an_mcp_server_lacks",
+        "mcp/foreign_servers::the_check_tells_a_tool_that_answers_in_words_what_it_should_return",
+        "mcp/foreign_servers::the_check_says_that_a_server_wants_its_callers_to_sign_in",
         "mcp/foreign_servers::a_server_that_speaks_only_the_oldest_transport_is_told_so",
         "mcp/mcp_sessions::a_session_that_a_restarted_server_has_forgotten_is_opened_again",
         "mcp/mcp_sessions::a_refused_call_does_not_change_the_revision_of_a_server_without_sessions",
@@ -2305,6 +2308,7 @@ REQUIREMENTS = (
         "mcp/tool_answers::a_client_without_mcp_headers_gets_the_answers_of_one_with_them",
         "mcp/tool_answers::a_long_resource_comes_in_pages_and_tells_the_next",
         "mcp/lazy_server::a_client_that_reads_no_streams_is_answered_in_plain_json_from_the_handshake_on",
+        "mcp/lazy_server::a_handshake_that_names_nothing_that_it_accepts_is_answered_in_plain_json",
     ),
     needs(
         "MCP",
