@@ -1432,6 +1432,7 @@ REQUIREMENTS = (
         "llm/two_models::a_league_of_two_models_one_of_them_hostile_ends_with_right_sums",
         "referee/model_usage::answers_are_added_up_with_what_the_referee_refused",
         "referee/model_usage::a_usage_of_another_form_counts_for_nothing",
+        "referee/model_usage::a_sum_of_absurd_numbers_is_still_read",
         "web/model_sums::metrics_have_the_sums_by_player_and_no_word_of_a_stranger",
         "web/model_sums::watch_shows_what_models_used_and_prints_it_at_the_end",
         "cli/standings_table::no_number_of_what_models_used_is_broken_in_a_terminal_of_eighty_columns",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.model.model_usage import ModelUsage, add_usage, read_usage
+from agent_league.model.model_usage import MAX_COUNT, ModelUsage, add_usage, read_usage
 from agent_league.model.results import MatchResult, Outcome
 from agent_league.model.schedule import Pairing
 from agent_league.model.tables import tabulate_model_usage
@@ -53,6 +53,17 @@ def test_answers_are_added_up_with_what_the_referee_refused() -> None:
             fallback_moves=1,
         )
     }
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("field", ["input_tokens", "illegal_answers", "cost_usd"])
+def test_a_sum_of_absurd_numbers_is_still_read(field: str, times: int) -> None:
+    absurd = {**USAGE, field: 1.7e308 if field == "cost_usd" else MAX_COUNT}
+    entries = [answered(), *[answered(usage=absurd)] * times, failed("E010", {"move_data": 99, "usage": absurd})]
+    [used] = summarise_model_usage(entries).values()
+    assert (getattr(used, field), used.moves) == (MAX_COUNT, 1 + times)
+    assert read_usage({"P01": used.to_json()}, ["P01"]) == {"P01": used}
+    assert used.add(used).moves == 2 * used.moves
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 from agent_league.text import MAX_WORD, to_printable
 
 MAX_COUNT = 2**53
-"""Larger counts and costs aren't believed."""
+"""Larger counts and costs aren't believed, and sums end there, so that whoever reads one believes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,11 @@ class ModelUsage:
         return f"{'at least ' if self.unpriced_moves else ''}${self.cost_usd:.4f}"
 
     def add(self, other: "ModelUsage") -> "ModelUsage":
-        """Return the sum of two; the model is that of the second, if it names one."""
-        counts = {name: getattr(self, name) + getattr(other, name) for name in COUNTED_FIELDS}
-        known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
-        return ModelUsage(model=other.model or self.model, cost_usd=math.fsum(known) if known else None, **counts)
+        """Return the sum of two, up to MAX_COUNT; the model is that of the second, if it names one."""
+        counts = {name: min(getattr(self, name) + getattr(other, name), MAX_COUNT) for name in COUNTED_FIELDS}
+        known = [min(cost, MAX_COUNT) for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        cost = min(math.fsum(known), MAX_COUNT) if known else None
+        return ModelUsage(model=other.model or self.model, cost_usd=cost, **counts)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -80,7 +81,7 @@ def add_usage(found: Iterable[tuple[str, ModelUsage]]) -> dict[str, ModelUsage]:
     """Add up what was used, by player."""
     total: dict[str, ModelUsage] = {}
     for player_id, usage in found:
-        total[player_id] = total[player_id].add(usage) if player_id in total else usage
+        total[player_id] = total.get(player_id, ModelUsage("")).add(usage)
     return total
 
 
