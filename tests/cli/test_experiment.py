@@ -67,6 +67,7 @@ def test_a_folder_is_chosen_and_told_and_the_command_goes_on_there(tmp_path: Pat
     [
         (("none.toml",), "none.toml: there is no such file"),
         (("many.toml", "--shard", "4/3"), "--shard: expected I/N with I from 1 to N, such as 1/3; found '4/3'"),
+        (("many.toml", "--on", "dask"), "league: --on: expected processes, ray or ray=ADDRESS; found 'dask'"),
         (("many.toml", "other.toml"), "expected one file, found 2"),
         (("merge", "one"), "expected the folders of all shards and --out DIR"),
         (("merge", "one", "--out", "o"), "one holds no experiment"),
@@ -78,6 +79,7 @@ def test_what_is_wrong_with_the_command_is_named(tmp_path: Path, options: tuple[
     done = league("experiment", *options, cwd=tmp_path)
     assert done.returncode == 2
     assert problem in done.stderr
+    assert not (tmp_path / "experiments").exists()
 
 
 @pytest.mark.parametrize("players", [8, 30])

@@ -85,6 +85,7 @@ def experiment(
     if len(what) > 1:
         raise UserError(f"expected one file, found {len(what)}: {', '.join(what)}")
     from agent_league.lab.experiment.calls import CallSettings
+    from agent_league.lab.experiment.engine_choice import parse_place
     from agent_league.lab.experiment.experiment import Experiment
     from agent_league.lab.experiment.folder import choose_folder
     from agent_league.lab.experiment.plan import Shard
@@ -93,6 +94,7 @@ def experiment(
         part = Shard.parse(shard) if shard is not None else None
     except UserError as error:
         raise UserError(f"--shard: {error}") from None
+    parse_place(on)
     path = Path(what[0])
     with divert_prints():
         planned = Experiment.from_file(path, full=full)

@@ -543,8 +543,8 @@ class RefereeDefaults(ConfigModel):
 
 
 def _check_model_server(address: str) -> str:
-    if not re.fullmatch(r"https?://[^\s/@]+(/\S*)?", address):
-        raise ValueError("Input should be an address without a password, such as http://localhost:11434/v1")
+    if not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s?#]*)?", address):  # requests add their paths at its end
+        raise ValueError("Input should be an address without a password or query, such as http://localhost:11434/v1")
     return address
 
 

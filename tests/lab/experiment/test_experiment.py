@@ -2,13 +2,16 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agent_league.errors import ConfigError, UserError
 from agent_league.lab import Experiment, ExperimentResults
+from agent_league.lab.experiment import running
 from agent_league.lab.experiment.engines import ProcessEngine
 from agent_league.lab.experiment.merge import merge_shards
 from agent_league.lab.experiment.pieces import Piece, PieceResult
@@ -143,6 +146,66 @@ def test_a_folder_of_another_experiment_is_refused(write_file: WriteFile, tmp_pa
     assert moves != before  # a file that was changed is read again
 
 
+def test_a_folder_without_a_game_is_free_for_another_experiment(write_file: WriteFile, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        Experiment.from_file(write_file(SMALL)).run(out, engine=DyingEngine(0))
+    assert (out / "games.sqlite").exists()
+    other = Experiment.from_file(write_file(SMALL.replace("first_", "last_")))
+    assert sum(1 for _ in other.run(out).rows()) == 288
+    assert ExperimentResults(out).resolved.content_hash == other.resolved.content_hash
+
+
+def test_a_new_name_and_ranking_stand_in_the_folder_beside_the_versions_it_was_begun_with(
+    write_file: WriteFile, tmp_path: Path
+) -> None:
+    written = tmp_path / "out" / "experiment.toml"
+    Experiment.from_file(write_file(SMALL)).run(tmp_path / "out")
+    begun = written.read_text()
+    written.write_text(begun.replace('python = "', 'python = "0.'))
+    renamed = SMALL.replace("three of them", "renamed") + 'ranking = "nash"\n'
+    Experiment.from_file(write_file(renamed)).run(tmp_path / "out")
+    wanted = begun.replace("three of them", "renamed").replace('"elo"', '"nash"').replace('python = "', 'python = "0.')
+    assert written.read_text() == wanted
+    assert ExperimentResults(tmp_path / "out").resolved.file.name == "renamed"
+
+
+def test_the_time_left_goes_by_the_games_and_not_by_the_start_of_the_engine(
+    small_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: clock.now))
+
+    class SlowToStart:
+        def run(self, pieces: Iterable[Piece]) -> Iterator[PieceResult]:
+            clock.now += 3600
+            for result in ProcessEngine().run(pieces):
+                clock.now += 0.75
+                yield replace(result, seconds=0.75)
+
+    seen: list[RunProgress] = []
+    Experiment.from_file(small_file).run(tmp_path / "out", watch=seen.append, engine=SlowToStart())
+    assert [one.seconds_left for one in seen[:2]] == [None, None], "after so little it would be a guess"
+    told = [one.seconds_left for one in seen[2:]]
+    assert all(left is not None and left <= 0.75 * 72 for left in told)
+    assert told[-1] == 0
+
+
+def test_who_fails_is_told_while_the_games_are_played(write_file: WriteFile, tmp_path: Path) -> None:
+    path = write_file(SMALL)
+    (tmp_path / "mine.py").write_text("def choose(observation):\n    raise OSError('no model there')\n")
+    told: list[tuple[int, str]] = []
+    seen: list[RunProgress] = []
+    results = Experiment.from_file(path).run(
+        tmp_path / "out", watch=seen.append, remark=lambda sentence: told.append((len(seen), sentence))
+    )
+    ((when, sentence),) = told
+    assert when < len(seen)
+    assert sentence.startswith("mine.py: the first fault in ")
+    assert "no model there" in sentence
+    assert sentence in (results.write_report()[0]).read_text().replace("\\", "")
+
+
 def test_a_stopping_rule_ends_pairs_that_are_clear_and_changes_with_no_order(
     write_file: WriteFile, tmp_path: Path
 ) -> None:
@@ -155,7 +218,7 @@ def test_a_stopping_rule_ends_pairs_that_are_clear_and_changes_with_no_order(
     assert (seen[-1].games, seen[-1].total) == (games, games), "what the rule leaves out isn't counted"
     assert all(one.games <= one.total for one in seen)
     assert seen[0].total == 2 * 3 * 60 * 4
-    assert seen[0].time_left.startswith("at most ")
+    assert replace(seen[0], seconds_left=50.0).time_left == "at most 50 s left"
     assert read_csv(experiment.run(tmp_path / "backward", engine=BackwardEngine())) == expected
     assert read_csv(experiment.run(tmp_path / "plain")) == expected
     assert results.summary.played == games

@@ -43,6 +43,7 @@ WRONG = {
         (MINIMAX % '"a"', r"players.1: deep \(minimax\): the parameter 'positions' should be int; found 'a'"),
         (MINIMAX % "2.5", "the parameter 'positions' should be int; found 2.5"),
         (MINIMAX % "true", "the parameter 'positions' should be int; found True"),
+        (MINIMAX % "0", "players.1: positions must be 1 or more, found 0"),
         (MINIMAX % "[1]", r"the parameter 'positions' should be int; found \[1\]"),
         ('[{player = "random", name = "a"}, {player = "markov", name = "a"}]', "the name 'a' is there twice"),
         ('["http://localhost:1/mcp", "localhost:1"]', "http://localhost:1/mcp is there twice"),
@@ -51,6 +52,11 @@ WRONG = {
         (LLM % 'api_key = "sk-1"', "api_key: no such setting .*keys come from the environment"),
         (LLM % 'mcp_servers = {a = {url = "http://h/mcp", headers = {Auth = "sk-1"}}}', "should be the name of an env"),
         (LLM % 'mcp_servers = {a = {url = "http://h/mcp?key=sk-1"}}', "without a password and without a query"),
+        (LLM % 'models = {x = {mcp_servers = {a = "http://h/mcp?key=sk-1"}}}', "models: the settings of llm:x are the"),
+        ('[{player = "llm:x", parameters = {base_url = "http://h/v1?key=sk-1"}}, "random"]', "a password or query"),
+        ('["random", "http://me:sk-1@localhost:1/mcp"]', "players.1: should be an address without a password"),
+        ('["random", "localhost:1/mcp?key=sk-1"]', "players.1: should be an address without a password"),
+        ('["random", {player = "minimax", parameters = 3}]', "players.1.parameters: should be a table, found 3"),
     ],
     "seeds": [
         *((value, "seeds: should be a number from 1 to 1000000, or a list") for value in ("0", "1.5", "true", "[]")),
@@ -59,7 +65,10 @@ WRONG = {
     ],
     "rounds": [("0", "rounds: should be greater than or equal to 1, found 0"), ('"3"', "rounds: .*found")],
     "ranking": [('"best"', "ranking: should be 'elo', 'alpha-rank' or 'nash', found \"best\"")],
-    "stop": [("{elo0 = 20, elo1 = 0}", "stop: elo0 must be below elo1.*found 20 and 0$"), ("true", "stop: should be")],
+    "stop": [
+        ("{elo0 = 20, elo1 = 0}", "stop: elo0 must be below elo1.*found 20 and 0$"),
+        ("true", "stop: should be a table"),
+    ],
     "sedes": [("3", "sedes: no such setting .did you mean seeds")],
     "name": [('""', "name: should be a printable name")],
 }
@@ -143,6 +152,12 @@ def test_players_of_all_kinds_are_told_apart(write_file: WriteFile, monkeypatch:
     versions = tomllib.loads(resolved.to_toml(Path()))["resolved"]["versions"]
     assert versions["pydantic-ai-slim"] == version("pydantic-ai-slim"), "the library that asks models, too"
     assert sum("differ from run to run" in remark for remark in resolved.remarks) == 2
+
+
+def test_a_remark_on_several_players_is_made_once(write_file: WriteFile) -> None:
+    players = '["random", "pavlov", {player = "pavlov", name = "another"}]'
+    remarks = resolve_file(write_file(write_settings(players=players))).remarks
+    assert remarks == ("pavlov is made for prisoners_dilemma, not for nim.",)
 
 
 def test_toml_is_written_as_it_is_read() -> None:

@@ -74,14 +74,14 @@ class Experiment:
         experiment.
         """
         folder, players = Path(out), self.resolved.plan.players
+        engines: list[tuple[Engine, bool]] = [(engine or choose_engine(on, jobs, players, remark), False)]
         with open_folder(self.resolved, folder, shard) as store:
-            engines: list[tuple[Engine, bool]] = [(engine or choose_engine(on, jobs, players, remark), False)]
             if self.resolved.plan.find_called_matchups():
                 from agent_league.lab.experiment.address_engine import AddressEngine  # noqa: PLC0415 - it loads HTTP
 
                 has_addresses = any(player.kind is PlayerKind.ADDRESS for player in players)
                 engines.append((AddressEngine(calls or CallSettings(), remark, has_addresses=has_addresses), True))
-            for sentence in ExperimentRun(self.resolved, store, engines, shard, watch).play():
+            for sentence in ExperimentRun(self.resolved, store, engines, shard, watch, remark).play():
                 remark(sentence)
         return ExperimentResults(folder, self.resolved)
 

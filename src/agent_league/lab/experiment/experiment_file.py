@@ -4,6 +4,7 @@ It opens nothing else: whether games and players exist is found out by `resoluti
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +28,7 @@ EXAMPLES = {
     "players": '; expected such as players = ["random", "mine.py:choose"]',
     "seeds": "; expected such as seeds = 20",
 }
+SHORT_FORM_PLACES = re.compile(r"(games|players)\.[0-9]+")
 SEEDS_FORM = f"should be a number from 1 to {MAX_SEEDS}, or a list of numbers or texts that differ"
 
 
@@ -164,6 +166,7 @@ def parse_experiment(data: Mapping[str, Any], where: object) -> ExperimentFile:
             problem += EXAMPLES.get(setting, "")
         elif setting == "stop" and "; found" in problem:  # it says what it found by itself
             problem = problem.partition(", found")[0]
-        for json_word, toml_word in (("a valid array", "a list"), ("an object", "a text or a table")):
+        tables = "a text or a table" if SHORT_FORM_PLACES.fullmatch(setting) else "a table"
+        for json_word, toml_word in (("a valid array", "a list"), ("an object", tables)):
             problem = problem.replace(json_word, toml_word)
         raise ConfigError(where, setting, problem) from None

@@ -13,6 +13,7 @@ from agent_league.lab.experiment.plan import Shard
 from agent_league.lab.experiment.resolution import RESOLVED_NAME, ResolvedExperiment, read_resolved_experiment
 from agent_league.lab.experiment.row_store import DATABASE_NAME, RowStore
 from agent_league.lab.experiment.rows import write_csv
+from agent_league.lab.experiment.toml_text import format_toml
 from agent_league.storage.files import write_atomically
 from agent_league.storage.lock import LockHeld, hold_lock
 
@@ -21,6 +22,8 @@ LOCK_NAME = ".lock"
 SHARD_FACT = "shard"
 WHOLE = "1/1"
 OWN_NAMES = (RESOLVED_NAME, DATABASE_NAME, CSV_NAME, "report.md", "report.html")
+BEGUN_NAMES = (DATABASE_NAME, RESOLVED_NAME)
+"""What is there before the first game."""
 DEFAULT_ROOT = Path("experiments")
 UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
 COMPARED_SETTINGS = ("games", "players", "seeds", "rounds", "pairs", "full", "messages", "stop")
@@ -41,8 +44,7 @@ def open_folder(resolved: ResolvedExperiment, folder: Path, shard: Shard | None 
         folder.mkdir(parents=True, exist_ok=True)
         with hold_lock(folder / LOCK_NAME, f"process {os.getpid()}"):
             _check_owner(resolved, folder)
-            if not (folder / RESOLVED_NAME).exists():
-                write_atomically(folder / RESOLVED_NAME, resolved.to_toml(folder).encode())
+            _write_resolved(resolved, folder)
             with RowStore.open(folder / DATABASE_NAME, resolved.plan) as store:
                 _claim_store(store, resolved, folder, shard)
                 yield store
@@ -54,7 +56,7 @@ def open_folder(resolved: ResolvedExperiment, folder: Path, shard: Shard | None 
 
 def remove_experiment(folder: Path) -> None:
     """Remove an experiment without games, and its folder if there is nothing else in it."""
-    for name in (DATABASE_NAME, RESOLVED_NAME, LOCK_NAME):
+    for name in (*BEGUN_NAMES, LOCK_NAME):
         (folder / name).unlink(missing_ok=True)
     with suppress(OSError):
         folder.rmdir()
@@ -104,6 +106,10 @@ def _check_owner(resolved: ResolvedExperiment, folder: Path) -> None:
     content = read_resolved(folder)
     if get_hash(content) == resolved.content_hash:
         return
+    if get_hash(content) and _is_unplayed(resolved, folder):
+        for name in BEGUN_NAMES:
+            (folder / name).unlink()
+        return
     own = tomllib.loads(resolved.to_toml(folder))
     differing = [name for name in COMPARED_SETTINGS if content.get(name) != own.get(name)]
     before, now = (_get_resolved(one) for one in (content, own))
@@ -116,6 +122,24 @@ def _check_owner(resolved: ResolvedExperiment, folder: Path) -> None:
         f"{folder} holds another experiment, {content.get('name')!r}. What differs: {what}."
         " Name another folder with --out, or go on with the file that it was begun with"
     )
+
+
+def _is_unplayed(resolved: ResolvedExperiment, folder: Path) -> bool:
+    """Whether an experiment was begun in the folder, but no game was played: perhaps a player's address was wrong."""
+    path = folder / DATABASE_NAME
+    if not path.is_file():
+        return False
+    with RowStore.open(path, resolved.plan) as store:
+        return store.count_games() == 0
+
+
+def _write_resolved(resolved: ResolvedExperiment, folder: Path) -> None:
+    """Write the resolved file; one that is there is written anew if its name, ranking or budgets have changed since."""
+    path, own = folder / RESOLVED_NAME, tomllib.loads(resolved.to_toml(folder))
+    before = read_resolved(folder) if path.exists() else {}
+    content = {**own, "resolved": before.get("resolved", own["resolved"])}  # the versions that it was begun with
+    if content != before:
+        write_atomically(path, format_toml(content).encode())
 
 
 def _get_resolved(content: dict[str, Any]) -> dict[str, Any]:

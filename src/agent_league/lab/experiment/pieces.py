@@ -37,6 +37,12 @@ class MeetingNote:
     """Whom it is about; empty: one of the two."""
     sentence: str
 
+    def describe(self) -> str:
+        where = f"in {self.game}, seed {self.seed}"
+        if not self.player:
+            return f"{' or '.join(self.players)} {where}: {self.sentence}."
+        return f"{self.player}: the first fault {where}: {self.sentence}."
+
 
 @dataclass(frozen=True, slots=True)
 class PieceResult:

@@ -111,14 +111,7 @@ def describe_summary(summary: ExperimentSummary) -> Iterator[str]:
     elif summary.resolved.file.stop:
         most = plan.meeting_count * plan.games_per_meeting
         yield f"The stopping rule ended it after {summary.played} of at most {most} games."
-    for note in summary.notes:
-        who = note.player or " or ".join(note.players)
-        where = f"in {note.game}, seed {note.seed}"
-        yield (
-            f"{who} {where}: {note.sentence}."
-            if not note.player
-            else f"{who}: the first fault {where}: {note.sentence}."
-        )
+    yield from (note.describe() for note in summary.notes)
     for cost in summary.costs:
         if cost.tokens is not None:
             yield f"{cost.player}: {describe_cost(cost)}."

@@ -65,6 +65,7 @@ ADDRESS_PATTERN = re.compile(r"[a-z]+://\S+|(localhost|[\w.-]+\.[\w-]+):\d+(/\S*
 VARIABLE_FORM = re.compile(r"([A-Za-z]+ )?\$[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 """A header or variable of a model's tools: `$NAME` or `Bearer $NAME`. Anything else may be a key."""
 VARIABLE_PARAMETERS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+NO_KEYS = "should be an address without a password and without a query, which may hold a key"
 CHANGEABLE_SETTINGS = ("max_tokens", "max_cost_usd", "api_key_variable")
 """Settings of a model that decide how long it may play, not how: they may be changed between two runs."""
 
@@ -163,7 +164,8 @@ def resolve_experiment(file: ExperimentFile, where: object, home: Path) -> Resol
         raise ConfigError(where, "full", said)
     plan = _make_plan(file, games, players)
     hashes = {player.label: player.digest for player in players if player.kind is PlayerKind.FILE}
-    return ResolvedExperiment(file, plan, _hash_content(file, plan, hashes), hashes, tuple(_list_remarks(plan)))
+    remarks = tuple(dict.fromkeys(_list_remarks(plan)))
+    return ResolvedExperiment(file, plan, _hash_content(file, plan, hashes), hashes, remarks)
 
 
 def _make_plan(file: ExperimentFile, games: tuple[GameSpec, ...], players: tuple[PlayerSpec, ...]) -> ExperimentPlan:
@@ -216,9 +218,12 @@ def _classify_player(
         if entry.parameters:
             raise ConfigError(where, f"{setting}.parameters", "a player at an address takes no parameters")
         try:
-            return PlayerSpec(text, PlayerKind.ADDRESS, normalise_agent_url(text))
+            address = normalise_agent_url(text)
         except UserError as error:
             raise ConfigError(where, setting, str(error)) from None
+        if _may_hold_key(address):
+            raise ConfigError(where, setting, NO_KEYS)
+        return PlayerSpec(text, PlayerKind.ADDRESS, address)
     if not must_exist:
         return PlayerSpec(text, PlayerKind.STRATEGY, text, entry.parameters)
     known = list_known_names(text, strategy_names())
@@ -234,6 +239,8 @@ def _parse_model_settings(given: Mapping[str, Any], text: str, where: object, se
         raise ConfigError(where, f"{setting}.{name}", f"no such setting {list_known_names(name, known)}{hint}")
     if "model" in given:
         raise ConfigError(where, f"{setting}.model", f"the model stands in the player's text: {text}")
+    if "models" in given:
+        raise ConfigError(where, f"{setting}.models", f"the settings of {text} are the parameters themselves")
     try:
         written = json.dumps({**given, "model": text.removeprefix(MODEL_PREFIX)})
         settings = LlmSettings.model_validate_json(written, strict=True)
@@ -248,10 +255,15 @@ def _parse_model_settings(given: Mapping[str, Any], text: str, where: object, se
                     place = f"{setting}.mcp_servers.{name}.{kind}.{key}"
                     problem = "should be the name of an environment variable, such as $MY_KEY or Bearer $MY_KEY"
                     raise ConfigError(where, place, f"{problem}, as the file is no place for keys; found another text")
-        if server.url and re.search(r"[?@]", server.url):
-            problem = "should be an address without a password and without a query, which may hold a key"
-            raise ConfigError(where, f"{setting}.mcp_servers.{name}.url", problem)
+        if server.url and _may_hold_key(server.url):
+            raise ConfigError(where, f"{setting}.mcp_servers.{name}.url", NO_KEYS)
     return settings
+
+
+def _may_hold_key(address: str) -> bool:
+    """Whether an address has parts in which keys are handed over."""
+    parts = urlsplit(address)
+    return "@" in parts.netloc or bool(parts.query or parts.fragment)
 
 
 def _check_player(player: PlayerSpec) -> None:

@@ -18,6 +18,8 @@ from agent_league.lab.experiment.stopping import StoppingTests
 
 COMMIT_SECONDS = 0.5
 """Most seconds of results that a kill can lose, beside the pieces under way."""
+PACE_SECONDS = 1.0
+"""From less the time left would be a guess."""
 FINISHED_FACT = "finished"
 
 
@@ -55,6 +57,10 @@ class ExperimentRun:
     """Each with whether it takes the pieces that are played by messages; else it takes all others."""
     shard: Shard | None = None
     watch: ProgressListener = lambda _: None
+    remark: Callable[[str], None] = lambda _: None
+    """Is told at once who fails, as the rest of the games may be worth nothing."""
+    _told: set[str] = field(init=False, default_factory=set)
+    """Players whose first fault was told."""
     _budgets: ModelBudgets = field(init=False)
     _tests: StoppingTests | None = field(init=False, default=None)
     _meetings: int = field(init=False, default=0)
@@ -128,8 +134,8 @@ class ExperimentRun:
         self._end_spent_matchups(planner)
         if planner.is_empty:
             return
-        started, work = time.monotonic(), 0.0
-        committed = started
+        began, work = None, 0.0
+        committed = time.monotonic()
         results = engine.run(map(self._budgets.limit_piece, planner.list_pieces()))
         try:
             for result in results:
@@ -137,7 +143,7 @@ class ExperimentRun:
                 if finished:
                     self._unwritten.append((finished, result))
                     self._played[finished[0] // len(self.resolved.plan.seeds)] += len(finished)
-                work += result.seconds
+                self._tell_first_fault(result)
                 self._budgets.add_result(result)
                 self._end_spent_matchups(planner)
                 for matchup in self._tests.add_meetings(finished, result.rows) if self._tests else ():
@@ -146,13 +152,23 @@ class ExperimentRun:
                 if now - committed > COMMIT_SECONDS:
                     self._write_results()
                     committed = time.monotonic()
-                alone = planner.estimate_seconds()
-                left = alone * (now - started) / work if is_last and alone is not None and work else None
+                if began is None:
+                    began = now  # starting an engine takes long beside the first games
+                else:
+                    work += result.seconds
+                alone = planner.estimate_seconds() if is_last and now - began >= PACE_SECONDS else None
+                left = alone * (now - began) / work if alone is not None and work else None
                 self.watch(self._describe_progress(left))
         finally:
             if isinstance(results, Generator):
                 results.close()
             self._write_results()
+
+    def _tell_first_fault(self, result: PieceResult) -> None:
+        for note in result.notes:
+            if note.player and note.player not in self._told:
+                self._told.add(note.player)
+                self.remark(note.describe())
 
     def _end_spent_matchups(self, planner: PiecePlanner) -> None:
         """Plan no more meetings of models that have spent their budget."""

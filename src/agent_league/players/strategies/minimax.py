@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple
 
 import orjson
 
+from agent_league.errors import UserError
 from agent_league.games.base import CHANCE, Rules, State, has_perfect_information
 from agent_league.games.repeated import RepeatedRules
 from agent_league.players.deadline import seconds_to_think
@@ -56,6 +57,8 @@ class Minimax:
     """Shared by all instances in a process: the answer depends on the question alone."""
 
     def __init__(self, positions: int = MAX_POSITIONS) -> None:
+        if positions < 1:
+            raise UserError(f"positions must be 1 or more, found {positions}")
         self._positions = positions
 
     def choose(self, observation: Observation) -> Thought:
