@@ -269,6 +269,8 @@ def test_a_mirror_needs_rounds_of_one_move_each(game: str, plays: bool) -> None:
         ("randm", None, "neither the address of a player"),
         ("random", "nobody", "neither the address of a player"),
         ("localhost:9", "localhost:9", "--earlier names the player itself"),
+        ("http://me:pw@localhost:9/mcp", None, "^PLAYER: should be an address without a password"),
+        ("random", "localhost:9/mcp?key=1", "^--earlier: should be an address without a password"),
         (__file__, None, "expected a function choose"),
     ],
 )

@@ -43,7 +43,7 @@ WRONG = {
         (MINIMAX % '"a"', r"players.1: deep \(minimax\): the parameter 'positions' should be int; found 'a'"),
         (MINIMAX % "2.5", "the parameter 'positions' should be int; found 2.5"),
         (MINIMAX % "true", "the parameter 'positions' should be int; found True"),
-        (MINIMAX % "0", "players.1: positions must be 1 or more, found 0"),
+        (MINIMAX % "0", "players.1: .*deep: can't be made: .*positions must be 1 or more, found 0"),
         (MINIMAX % "[1]", r"the parameter 'positions' should be int; found \[1\]"),
         ('[{player = "random", name = "a"}, {player = "markov", name = "a"}]', "the name 'a' is there twice"),
         ('["http://localhost:1/mcp", "localhost:1"]', "http://localhost:1/mcp is there twice"),

@@ -31,6 +31,7 @@ from agent_league.lab.evaluation.practice_league import is_address
 from agent_league.lab.evaluation.running_player import RunningPlayer
 from agent_league.lab.experiment.calls import CalledGame, CallSettings
 from agent_league.lab.experiment.experiment import Experiment
+from agent_league.lab.experiment.resolution import NO_KEYS, may_hold_key
 from agent_league.lab.experiment.running import ProgressListener, RunProgress
 from agent_league.players.strategies import check_strategy, find_game_mismatch
 from agent_league.protocol.version import PROTOCOL_V2
@@ -93,6 +94,9 @@ class Evaluator:
         self._is_running_player = is_address(request.player)
         if request.earlier is not None and is_address(request.earlier) and request.earlier == request.player:
             raise UserError("--earlier names the player itself; give the address of its earlier version")
+        for argument, address in (("PLAYER", request.player), ("--earlier", request.earlier)):
+            if address and is_address(address) and may_hold_key(normalise_agent_url(address)):
+                raise UserError(f"{argument}: {NO_KEYS}")
         inside = [name for name in (request.player, request.earlier) if name and not is_address(name)]
         for name in inside:
             check_strategy(name, request.defaults)

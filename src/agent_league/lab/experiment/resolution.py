@@ -221,7 +221,7 @@ def _classify_player(
             address = normalise_agent_url(text)
         except UserError as error:
             raise ConfigError(where, setting, str(error)) from None
-        if _may_hold_key(address):
+        if may_hold_key(address):
             raise ConfigError(where, setting, NO_KEYS)
         return PlayerSpec(text, PlayerKind.ADDRESS, address)
     if not must_exist:
@@ -255,12 +255,12 @@ def _parse_model_settings(given: Mapping[str, Any], text: str, where: object, se
                     place = f"{setting}.mcp_servers.{name}.{kind}.{key}"
                     problem = "should be the name of an environment variable, such as $MY_KEY or Bearer $MY_KEY"
                     raise ConfigError(where, place, f"{problem}, as the file is no place for keys; found another text")
-        if server.url and _may_hold_key(server.url):
+        if server.url and may_hold_key(server.url):
             raise ConfigError(where, f"{setting}.mcp_servers.{name}.url", NO_KEYS)
     return settings
 
 
-def _may_hold_key(address: str) -> bool:
+def may_hold_key(address: str) -> bool:
     """Whether an address has parts in which keys are handed over."""
     parts = urlsplit(address)
     return "@" in parts.netloc or bool(parts.query or parts.fragment)

@@ -15,7 +15,6 @@ from typing import ClassVar, NamedTuple
 
 import orjson
 
-from agent_league.errors import UserError
 from agent_league.games.base import CHANCE, Rules, State, has_perfect_information
 from agent_league.games.repeated import RepeatedRules
 from agent_league.players.deadline import seconds_to_think
@@ -58,7 +57,7 @@ class Minimax:
 
     def __init__(self, positions: int = MAX_POSITIONS) -> None:
         if positions < 1:
-            raise UserError(f"positions must be 1 or more, found {positions}")
+            raise ValueError(f"positions must be 1 or more, found {positions}")
         self._positions = positions
 
     def choose(self, observation: Observation) -> Thought:
