@@ -2480,6 +2480,9 @@ REQUIREMENTS = (
         "lab/experiment/experiment::rows_are_the_same_in_any_order_and_after_interruptions",
         "lab/experiment/pieces::rows_are_the_same_in_pieces_of_any_size_and_in_any_number_of_processes",
         "lab/experiment/experiment::a_folder_of_another_experiment_is_refused",
+        "lab/experiment/experiment::a_folder_without_a_game_is_free_for_another_experiment",
+        "lab/experiment/experiment::the_time_left_goes_by_the_games_and_not_by_the_start_of_the_engine",
+        "lab/experiment/experiment::who_fails_is_told_while_the_games_are_played",
     ),
     needs(
         "Scale",
@@ -2488,6 +2491,7 @@ REQUIREMENTS = (
         "lab/experiment/experiment::rows_can_be_read_by_anybody_who_reads_sqlite",
         "lab/experiment/experiment_file::the_resolved_file_gives_the_same_experiment_again",
         "lab/experiment/experiment_file::the_hash_is_that_of_what_decides_the_rows",
+        "lab/experiment/experiment::a_new_name_and_ranking_stand_in_the_folder_beside_the_versions_it_was_begun_with",
         "lab/experiment/experiment::the_report_has_all_its_files_and_escapes_names",
         "lab/experiment/called_players::a_model_plays_and_its_key_is_written_nowhere",
         "lab/experiment/called_players::running_players_meet_ours_and_each_other",

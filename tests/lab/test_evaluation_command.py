@@ -54,7 +54,7 @@ def test_its_games_are_an_experiment_that_can_be_played_again(tmp_path: Path) ->
 
 def test_an_odd_number_of_games_is_made_even_and_said_so(tmp_path: Path) -> None:
     done = league("evaluate", "random", "--games", 1, "--out", "single", cwd=tmp_path)
-    assert "2 games are played against each opponent, so that each of 1 seeds has equally many" in done.stderr
+    assert "2 games are played against each opponent, so that each seed has equally many on both" in done.stderr
 
 
 def test_an_address_where_nobody_is_leaves_no_folder(tmp_path: Path) -> None:

@@ -146,8 +146,8 @@ class Evaluator:
         request, self._watch = self._request, watch
         if self._evaluation.games_wanted != request.games:
             self._remark(
-                f"{self._evaluation.games_wanted} games are played against each opponent, so that each of"
-                f" {len(self.experiment.resolved.plan.seeds)} seeds has equally many on both sides."
+                f"{self._evaluation.games_wanted} games are played against each opponent, so that each seed has equally"
+                " many on both sides."
             )
         calls = CallSettings(
             timeout=request.timeout,
