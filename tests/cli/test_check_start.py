@@ -113,6 +113,7 @@ def test_a_healthy_player_is_told_that_the_error_of_the_check_is_none(tmp_path: 
     ("arguments", "told"),
     [
         (["--start", "no_such_program"], "no_such_program can't be started"),
+        (["--start", "player.py --port 1"], 'expected --start "python player.py --port 1"'),
         (["--start", ""], "--start: expected a command"),
         (["--start", "python 'x"], "No closing quotation"),
         (["--start", "python x.py", "--self"], "leave out --self and --record"),

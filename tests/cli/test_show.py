@@ -70,6 +70,10 @@ def test_the_standings_are_those_of_the_store(played: Path) -> None:
     assert all(list(row["tiebreaks"]) == ["wins", "head_to_head", "draws"] for row in told["standings"])
 
 
+def test_what_is_shown_of_a_league_that_nothing_is_asked_of_is_its_table(played: Path) -> None:
+    assert said("show", "--home", played) == said("show", "standings", "--home", played)
+
+
 def test_the_schedule_has_every_match_and_a_round_its_own(played: Path) -> None:
     whole = said("show", "schedule", "--home", played)
     assert all(match.match_id in whole.out for match in stored(played).matches)

@@ -51,7 +51,8 @@ class StartedAgent:
             )
         except OSError as error:
             self._output.close()
-            raise UserError(f"--start {command!r}: {words[0]} can't be started: {error.strerror}") from None
+            hint = f'; expected --start "python {command}"' if words[0].endswith(".py") else ""
+            raise UserError(f"--start {command!r}: {words[0]} can't be started: {error.strerror}{hint}") from None
 
     def describe_end(self) -> str:
         """Say how the command has ended, with the last that it printed; empty if it still runs."""

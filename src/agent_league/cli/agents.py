@@ -9,6 +9,7 @@ import typer
 
 from agent_league.cli.options import (
     AgentHostOption,
+    AgentLeagueOption,
     AllowOriginOption,
     AvatarOption,
     ColorOption,
@@ -18,7 +19,6 @@ from agent_league.cli.options import (
     GamesOption,
     HomeOption,
     KeyFileOption,
-    LeagueIdOption,
     ManagerOption,
     PublicUrlOption,
     SeatProtocol,
@@ -61,7 +61,7 @@ def referee(
     dial_out: DialOutOption = False,
     referee_id: Annotated[str | None, typer.Option(help="The id to ask for, such as REF01.")] = None,
     name: NameOption = None,
-    league_id: LeagueIdOption = None,
+    league_id: AgentLeagueOption = None,
     max_concurrent_matches: Annotated[int | None, typer.Option(min=1)] = None,
     seed: SeedOption = None,
     home: HomeOption = None,
@@ -91,7 +91,7 @@ def referee(
             check_games(loader, game)
         else:
             check_games(loader, known.game_types, "agents/agents_config.json" if entry else "defaults/referee.json")
-    manager = resolve_sign_up(manager, key_file, loader)
+    manager = resolve_sign_up(manager, key_file, loader, league_id)
     host = choose_listen_host(host, manager)
     port = port or find_free_port(host, system.network.default_referee_port_range)
     identity = RefereeSettings(
@@ -164,7 +164,7 @@ def player(
     ] = None,
     secret_file: SecretFileOption = None,
     allow_origin: AllowOriginOption = None,
-    league_id: LeagueIdOption = None,
+    league_id: AgentLeagueOption = None,
     seed: SeedOption = None,
     home: HomeOption = None,
     strict: StrictOption = False,
@@ -229,7 +229,7 @@ def player(
     if rejoin and exit_when_done:
         raise UserError("--rejoin and --exit-when-done are opposites; leave one of them out")
     _remark_missing_games(game or ())
-    manager = resolve_sign_up(manager, key_file, loader)
+    manager = resolve_sign_up(manager, key_file, loader, league_id)
     host = choose_listen_host(host, manager)
     port = port or find_free_port(host, system.network.default_player_port_range)
     identity = PlayerSettings(

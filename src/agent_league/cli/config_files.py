@@ -44,9 +44,13 @@ def show(
     json: JsonOption = False,
     home: ExistingHomeOption = None,
 ) -> None:
-    """Print every setting that counts, of system.json and of a league, in the form that --set takes."""
+    """Print every setting that counts, of system.json and of a league, in the form that --set takes.
+
+    Without --league-id it is the league that runs, if it has a file, else the default one.
+    """
     folder, _ = open_existing_home(home)
     loader = open_config(folder, settings)
+    league_id = league_id or _find_running_league(folder, loader)
     system, league = loader.load_system(), loader.load_league(league_id)
     if json:
         print_json(
@@ -56,6 +60,24 @@ def show(
     for title, content in (("system.json", system), (f"leagues/{league.league_id}.json", league)):
         sys.stdout.write(f"# {title}\n")
         sys.stdout.writelines(f"{path}={value}\n" for path, value in _list_settings(content.model_dump(mode="json")))
+
+
+def _find_running_league(home: Path, loader: "ConfigLoader") -> str | None:
+    """Return the league that runs in a folder, and print which one of several; None, which it prints, if it has no
+    file: it was begun by options alone."""
+    from agent_league.launch.league_start import find_running_leagues
+    from agent_league.launch.stored_leagues import choose_league
+
+    running = list(find_running_leagues(home))
+    if not running:
+        return None
+    choice = choose_league(home, None, running)
+    if not loader.has_league_file(choice.league_id):
+        print_remark(f"{choice.league_id} runs here and has no file; these are the settings of the default league.")
+        return None
+    if choice.remark:
+        print_remark(choice.remark)
+    return choice.league_id
 
 
 def check_config_files(home: Path, loader: "ConfigLoader") -> Iterator[tuple[Path, str]]:

@@ -110,6 +110,9 @@ DialOutOption = Annotated[
     bool, typer.Option("--dial-out", help="Need no address: keep a connection to the manager, as behind a router.")
 ]
 LeagueIdOption = Annotated[str | None, typer.Option(help="The league (default: default_league_id of system.json).")]
+AgentLeagueOption = Annotated[
+    str | None, typer.Option(help="The league (default: the one that runs here, else the manager's).")
+]
 ManagerOption = Annotated[str | None, typer.Option(help="The League Manager's address.", metavar="URL")]
 KeyFileOption = Annotated[
     Path | None,
@@ -381,11 +384,26 @@ def resolve_manager(address: str | None, loader: "ConfigLoader") -> str:
     return parse_manager_endpoint(address) if address else loader.load_agents().league_manager.endpoint
 
 
-def resolve_sign_up(address: str | None, key_file: Path | None, loader: "ConfigLoader") -> str:
-    """Return the address that an agent registers at: as typed, of a file or the environment, or as configured."""
+def resolve_sign_up(
+    address: str | None, key_file: Path | None, loader: "ConfigLoader", league_id: str | None = None
+) -> str:
+    """Return the address that an agent registers at: as typed, of a file or the environment; else that of the league
+    that runs in its folder, and which one of several is printed; else as configured."""
+    from agent_league.http.hosts import is_same_endpoint
     from agent_league.http.sign_up_address import choose_manager_address
+    from agent_league.launch.league_start import find_running_leagues
+    from agent_league.launch.stored_leagues import choose_league
 
-    return choose_manager_address(address, key_file, loader.load_agents().league_manager.endpoint)
+    default, remark = loader.load_agents().league_manager.endpoint, ""
+    running = find_running_leagues(loader.root)
+    is_configured = league_id is None and any(is_same_endpoint(default, endpoint) for endpoint in running.values())
+    if running and not is_configured and league_id in (None, *running):
+        choice = choose_league(loader.root, league_id, list(running))
+        default, remark = running[choice.league_id], choice.remark
+    chosen = choose_manager_address(address, key_file, default)
+    if remark and address is None and chosen == default:
+        print_remark(remark)
+    return chosen
 
 
 def format_home_option(home: Path) -> str:

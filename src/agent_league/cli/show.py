@@ -66,7 +66,9 @@ def parse_subject(word: str) -> ShowSubject:
 
 
 def show(
-    what: Annotated[ShowSubject, typer.Argument(help="What to show.", parser=parse_subject, metavar=SUBJECT_CHOICES)],
+    what: Annotated[
+        ShowSubject, typer.Argument(help="What to show.", parser=parse_subject, metavar=f"[{SUBJECT_CHOICES}]")
+    ] = ShowSubject.STANDINGS,
     which: Annotated[str | None, typer.Argument(metavar="[ID]", help="The match, or the player (id or name).")] = None,
     round_id: Annotated[int | None, typer.Option("--round", min=1, help="Of the schedule, this round alone.")] = None,
     league_id: StoredLeagueOption = None,
