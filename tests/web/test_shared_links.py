@@ -9,9 +9,12 @@ import pytest
 
 from agent_league.league.state import LeagueState
 from agent_league.league.visibility import VISITOR
+from agent_league.web.page import Page
 from agent_league.web.pages import PAGES, render_notice
 from agent_league.web.pages.agents import PLAYER_PAGE
+from agent_league.web.pages.match import MATCH_PAGE
 from agent_league.web.pages.overview import OVERVIEW_PAGE
+from agent_league.web.pages.table import TABLE_PAGE
 from agent_league.web.rendering import FileSite, LiveSite, load_assets
 from tests.harm import QUOTED, SCRIPT
 from tests.web.browsing import text_of
@@ -35,9 +38,29 @@ def read_tags(page: str) -> dict[str, str]:
 )
 def test_a_link_to_a_league_says_how_it_stands(season: LeagueState, sentence: str, tmp_path: Path) -> None:
     tags = read_tags(text_of(OVERVIEW_PAGE, reader_of(season, tmp_path), site=SITE))
-    assert tags["title"] == "Overview · Spring league"
+    assert tags["title"] == "Spring league"
     assert tags["description"].startswith(sentence)
     assert tags["image"].startswith("https://league.example.org/static/card.png?")
+
+
+@pytest.mark.parametrize(
+    ("page", "key", "title", "sentence"),
+    [
+        (TABLE_PAGE, "", "Table", r"1\. Player 1, \d points; \d\. .*\."),
+        (PLAYER_PAGE, "P01", "Player 1", r"Rank \d of 4 with \d points?: \d won, \d drawn, \d lost\."),
+        (MATCH_PAGE, "R1M1", "Player 1 against Player 2, R1M1", r"Player \d beats Player \d\..*|.* draw\..*"),
+        (MATCH_PAGE, "R3M2", "Player 3 against Player 2, R3M2", r"To come, in round 3\."),
+    ],
+)
+def test_a_link_to_a_page_says_what_is_on_it(page: Page, key: str, title: str, sentence: str, tmp_path: Path) -> None:
+    tags = read_tags(text_of(page, reader_of(season_of(4, 3), tmp_path), key, SITE))
+    assert tags["title"] == f"{title} · Spring league"
+    assert re.fullmatch(sentence, tags["description"]), tags["description"]
+
+
+def test_a_link_to_a_player_that_waits_says_so(tmp_path: Path) -> None:
+    tags = read_tags(text_of(PLAYER_PAGE, reader_of(season_of(3, started=False), tmp_path), "P01", SITE))
+    assert tags["description"] == "It has not played yet."
 
 
 def test_the_picture_has_the_size_that_is_told() -> None:
