@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_league.cli import try_
 from agent_league.games.registry import load_game
 from agent_league.lab.trial import Trial, find_draws
 from tests.cli.command import league
@@ -113,6 +114,31 @@ def test_a_game_of_no_chance_has_no_draws() -> None:
     trial.play_game()
     assert trial.worst_loss is not None
     assert find_draws(game, trial.worst_loss.state, trial.worst_loss.moves) == []
+
+
+def test_a_file_that_thinks_for_long_does_so_not_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, file = tmp_path / "told", tmp_path / "thinks.py"
+    sentences: list[str] = []
+
+    def tell(sentence: str) -> None:
+        if "Ctrl-C" in sentence:
+            sentences.append(sentence)
+            told.write_text(sentence, encoding="utf-8")
+
+    monkeypatch.setattr(try_, "SLOW_SECONDS", 0)
+    monkeypatch.setattr(try_, "print_remark", tell)
+    file.write_text(
+        f"from pathlib import Path\ntold = Path({str(told)!r})\ndef choose(observation):\n"
+        "    while not told.exists():\n        pass\n    return observation.legal_moves[0]\n",
+        encoding="utf-8",
+    )
+    for game, sentence in (([], "After 0 s no game is known yet"), (["--game", "nim"], "After 0 s its first game")):
+        told.unlink(missing_ok=True)
+        sentences.clear()
+        league("try", file, "--games", 1, "--out", tmp_path / "loss.json", *game)
+        assert sentences[0].startswith(sentence)
 
 
 def test_faults_are_counted_and_the_first_is_told(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 import io
 import secrets
 import shlex
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 WORST_LOSS_FILE = Path("worst-loss.json")
 LUCK = "even_odd"
+SLOW_SECONDS = 10
+"""After so long without an end somebody who waits is told for what."""
 
 
 def try_(
@@ -88,8 +92,9 @@ def try_(
     trial = Trial(chosen, (player, against), seed)
     with divert_prints(), show_progress_bar(quiet=json) as progress:
         task = progress.add_task(trial.title, total=games)
-        for _ in range(games):
-            trial.play_game()
+        for number in range(games):
+            with _tell_if_slow("its first game isn't over") if number == 0 else nullcontext():
+                trial.play_game()
             progress.advance(task)
     loss = trial.worst_loss
     page = _write_loss(loss, trial, out) if loss else None
@@ -105,13 +110,26 @@ def try_(
         raise typer.Exit(EXIT_FAILED)
 
 
+@contextmanager
+def _tell_if_slow(what: str) -> Iterator[None]:
+    """Print what is waited for, if leaving this context takes long: a choice can't be stopped from outside."""
+    timer = Timer(SLOW_SECONDS, print_remark, [f"After {SLOW_SECONDS} s {what}; Ctrl-C ends it."])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def _load_game(game: str | None, parameters: dict[str, Any], players: tuple[str, str]) -> "Game":
     """Load the game that was asked for, else one that the players can play, and print which and why."""
     from agent_league.games.registry import game_types
     from agent_league.lab.trial import choose_game
 
     if game is None:
-        with redirect_stdout(io.StringIO()):  # what the player prints in games that don't count
+        hidden = io.StringIO()  # what the player prints in games that don't count
+        with _tell_if_slow("no game is known yet that it plays"), redirect_stdout(hidden):
             choice = choose_game(players, game_types())
         print_remark(f"The game is {choice.game_type}, {choice.reason}; --game NAME plays another.")
         game = choice.game_type
