@@ -56,6 +56,14 @@ async def test_a_bracket_goes_on_under_the_reader_s_eyes(tmp_path: Path, visitor
         visitor.is_cut_off = True
 
 
+async def test_named_rounds_fit_a_phone(tmp_path: Path, visitor: Visitor) -> None:
+    async with served(knockout_season(8, 5), tmp_path) as url:
+        for path in ("schedule", "rounds/1"):
+            page = await visitor.look(f"{url}{path}", viewport=PHONE)
+            assert await page.locator("h2, h1").get_by_text("Quarter-finals").count()
+            assert await overflow(page) <= 0
+
+
 async def test_groups_go_on_and_then_the_bracket_begins(tmp_path: Path, visitor: Visitor) -> None:
     season = cup_season(8)
     async with served(season, tmp_path) as url:
