@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -265,3 +266,17 @@ print(ConfigLoader("SHARED").load_system().default_league_id, type(ConfigLoader(
         [sys.executable, "-c", program], cwd=ROOT, env=env, capture_output=True, text=True, check=False
     )
     assert done.stdout == "league_2025_even_odd True\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        ("  Installing build dependencies: started", "Installing build dependencies"),
+        ("Collecting rich>=14.0 (from agent-league==1.0.0)", "Collecting rich>=14.0"),
+        ("Installing collected packages: typer, rich, orjson", "Installing collected packages"),
+        ("making .venv", "making .venv"),
+    ],
+)
+def test_while_it_sets_itself_up_whole_steps_are_told(line: str, step: str) -> None:
+    script = runpy.run_path(str(Path(__file__).parents[2] / "league"), run_name="bootstrap")
+    assert script["name_step"](line) == step
