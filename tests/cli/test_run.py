@@ -240,7 +240,7 @@ def test_a_seed_makes_a_league_repeatable(tmp_path: Path) -> None:
     first = table(7, "first")
     assert table(7, "second") == first
     assert table(8, "third") != first
-    assert 3 <= len(pids_of(tmp_path / "first")) <= 1 + 2 * (os.cpu_count() or 1)
+    assert 3 <= len(pids_of(tmp_path / "first")) <= 1 + max(2, os.cpu_count() or 1)
 
 
 def test_settings_and_strategies_reach_the_league_and_plain_output_has_no_control_characters(tmp_path: Path) -> None:

@@ -66,8 +66,8 @@ def test_processes_of_a_run_that_are_killed_come_back_and_the_table_is_the_undis
     with started(home, *anew()) as run:
         pids = pids_of(home)
         maker = parent_of(pids[0])
-        current = dict(zip(("manager", "referees", "more referees"), pids, strict=False))
-        for number, victim in enumerate((*current, "manager"), start=1):
+        current = dict(zip(("manager", "referees"), pids, strict=False))
+        for number, victim in enumerate((*current, *current), start=1):
             until(lambda least=8 * number: played(home) >= least, "some matches")  # type: ignore[misc]
             before = children_of(maker)
             assert current[victim] in before, f"the {victim} had ended by itself: {run.text}"

@@ -115,11 +115,14 @@ class LeaguePlan:
         return replace(self, manager=replace(self.manager, settings=settings))
 
     def group_by_process(self, cores: int | None = None) -> list[tuple[AgentPlan, ...]]:
-        """Group the agents by process: one each up to MAX_SEPARATE_PROCESSES, else per role as many as cores."""
+        """Group the agents by process: one each up to MAX_SEPARATE_PROCESSES, else per role half as many as cores.
+
+        More than cores and manager together would only cost: calls within fewer processes share more of their work.
+        """
         if len(self.agent_plans) <= MAX_SEPARATE_PROCESSES:
             return [(seat,) for seat in self.agent_plans]
-        cores = cores or os.cpu_count() or 1
-        return [(self.manager,), *_deal_groups(self.referees, cores), *_deal_groups(self.players, cores)]
+        groups = max(1, (cores or os.cpu_count() or 1) // 2)
+        return [(self.manager,), *_deal_groups(self.referees, groups), *_deal_groups(self.players, groups)]
 
 
 def make_league_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
