@@ -15,6 +15,7 @@ import pytest
 
 from agent_league import __version__
 from agent_league.cli.app import COMMANDS, GROUPS, load_command
+from agent_league.launch.league_start import lock_league
 from tests.cli.command import LEAGUE_ID, environment, league, league_process, ports
 from tests.conftest import BOUND
 
@@ -236,6 +237,10 @@ def test_leagues_lists_those_that_were_begun_and_those_that_have_a_file(tmp_path
         (LEAGUE_ID, "even_odd", "not begun", None),
         ("league_nim", "nim", "over", "1 of 1 matches played"),
     ]
+    with lock_league(tmp_path, "league_nim", "http://localhost:8123/mcp"):  # its pages are still up
+        shown = league("leagues", "--json", "--home", tmp_path)
+    (nim,) = [one for one in json.loads(shown.stdout)["leagues"] if one["league_id"] == "league_nim"]
+    assert (nim["state"], nim["address"]) == ("over", "http://localhost:8123/mcp")
 
 
 def test_agent_league_is_a_second_name_of_the_command() -> None:

@@ -26,7 +26,7 @@ def leagues(store: StoreOption = None, json: JsonOption = False, home: ExistingH
         return
     rows = [[text or "" for text in one.values()] for one in found]
     print_table(make_stdout_console(), f"Leagues of {folder}", HEADINGS, rows)
-    if not any(one["state"] == RUNNING for one in found):
+    if not any(one["address"] for one in found):
         print_remark("None of them runs; `league run` plays one.")
 
 
@@ -43,7 +43,7 @@ def _list_leagues(home: Path, loader: "ConfigLoader", store: str | None) -> list
         saved = read_saved_season(home, league_id, store)
         settings = saved.season.settings if saved else loader.load_league(league_id).model_dump(mode="json")
         is_over = saved is not None and saved.season.phase in (DISMISSED_PHASE, "COMPLETED")
-        state = RUNNING if league_id in running else OVER if is_over else STOPPED if saved else CONFIGURED
+        state = OVER if is_over else RUNNING if league_id in running else STOPPED if saved else CONFIGURED
         found.append(
             {
                 "league_id": league_id,
