@@ -20,7 +20,7 @@ from agent_league.testing.simulation import simulate_scenario, simulate_scenario
 from tests.conftest import BOUND
 
 SEEDS = range(1, 16)
-MORE_SEEDS = range(16, 301)
+MORE_SEEDS = range(16, 201)
 JOBS = 2
 EAGER = 40
 """So many seeds in a row are enough to find out a manager that breaks its promises."""
