@@ -45,6 +45,13 @@ def test_a_match_may_be_played_again_in_the_moment_in_which_the_last_round_ends(
     assert not simulate_scenario(make_scenario(902, formats=("gauntlet",))).breaches
 
 
+def test_a_round_waits_for_its_time_by_a_clock_that_was_turned_back_for_hours() -> None:
+    scenario = make_scenario(1055, formats=("stages",))
+    assert scenario.has_times
+    assert scenario.seconds_turned_back > 10_000
+    assert not simulate_scenario(scenario).breaches
+
+
 def test_the_same_seed_repeats_exactly() -> None:
     scenarios = [
         scenario

@@ -112,6 +112,12 @@ class Scenario:
     def agent_names(self) -> tuple[str, ...]:
         return list_agent_names(self.players, self.referees)
 
+    @property
+    def seconds_turned_back(self) -> float:
+        """By how much clocks are turned back, all in all; so much longer a round may wait for its time."""
+        turns = (one.seconds for one in self.incidents if one.kind is IncidentKind.TURN_CLOCK)
+        return sum(-seconds for seconds in turns if seconds < 0)
+
 
 MANAGER_NAME = "manager"
 FORMATS = ("round_robin", "round_robin", "swiss", "knockout", "double_elimination", "groups", "gauntlet", "stages")

@@ -183,6 +183,7 @@ async def _wait_until_over(world: SimulatedWorld) -> None:
     a_match = 2 * SILENT_MATCH_SECONDS if scenario.silent_referees else MATCH_SECONDS
     a_match += TIMED_ROUND_SECONDS if scenario.has_times else 0
     limit = LEAGUE_TIMEOUT_SECONDS + a_match * scenario.players**2
+    limit += scenario.seconds_turned_back if scenario.has_times else 0
     await _poll_until(world.is_completed, limit)
     for _ in range(scenario.late_corrections):
         await _poll_until(lambda: not world.uninformed_agents(), NOTIFY_SECONDS)
