@@ -7,7 +7,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -277,7 +277,7 @@ class HttpCarrier:
         if port is None:
             self._link_of_endpoint.pop(endpoint, None)
         elif len(self._link_of_endpoint) < MAX_PEERS:
-            address = urlsplit(replace_port(endpoint, port))._replace(path=LINK_PATH, query="").geturl()
+            address = _make_link_address(endpoint, port)
             if address not in self._links:
                 self._links[address] = Link(self._loop, partial(self._open_link, PeerConnectionPool(address)))
             self._link_of_endpoint[endpoint] = self._links[address]
@@ -343,6 +343,12 @@ class HttpCarrier:
             bound.close()
             raise
         return connection
+
+
+@lru_cache(maxsize=MAX_PEERS)
+def _make_link_address(endpoint: str, port: int) -> str:
+    """The address of the link at this port of an endpoint's host; cached, as it is asked for with every match."""
+    return urlsplit(replace_port(endpoint, port))._replace(path=LINK_PATH, query="").geturl()
 
 
 def _format_header(name: str, value: str) -> str:
