@@ -387,8 +387,8 @@ def resolve_manager(address: str | None, loader: "ConfigLoader") -> str:
 def resolve_sign_up(
     address: str | None, key_file: Path | None, loader: "ConfigLoader", league_id: str | None = None
 ) -> str:
-    """Return the address that an agent registers at: as typed, of a file or the environment; else that of the league
-    that runs in its folder, and which one of several is printed; else as configured."""
+    """Return the address that an agent registers at: as typed, of a file or the environment; else the configured one,
+    unless no league of its folder runs there and another does: then that one's, and which of several is printed."""
     from agent_league.http.hosts import is_same_endpoint
     from agent_league.http.sign_up_address import choose_manager_address
     from agent_league.launch.league_start import find_running_leagues
