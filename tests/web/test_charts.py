@@ -38,6 +38,13 @@ def test_every_point_is_within_the_frame_and_in_order(rounds: int) -> None:
     assert [x for x, _ in found] == sorted({x for x, _ in found})
 
 
+def test_a_mark_of_four_digits_below_zero_is_within_the_frame_on_a_phone_too() -> None:
+    digit = 0.64 * 12  # the widest letters, in the size of phones
+    marks = [text for text in drawn([-1138, 500]).findall("text") if text.attrib.get("text-anchor") == "end"]
+    assert "-1138" in [mark.text for mark in marks]
+    assert all(float(mark.attrib["x"]) >= digit * len(mark.text or "") for mark in marks)
+
+
 def test_more_is_higher_and_a_better_rank_is_higher_too() -> None:
     low, high = points(drawn([0, 9]))
     assert low[1] > high[1]

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from agent_league.web.rendering import LiveSite, render
 
 WIDTH, HEIGHT = 380, 210
-LEFT, RIGHT, TOP, BOTTOM = 38, 14, 12, 34
+LEFT, RIGHT, TOP, BOTTOM = 50, 14, 12, 34
 MOST_DOTS = 40
 """With more points than this, only the last one gets a dot."""
 MOST_MARKS = 6
