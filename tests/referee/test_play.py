@@ -1,11 +1,17 @@
-"""Questions that are asked at the same time: where one breaks down, none goes on."""
+"""Questions that are asked at the same time: where one breaks down, none goes on. And what is left of a match."""
 
 import asyncio
+import gc
+from collections.abc import Iterator
+from typing import Any
+from weakref import WeakSet
 
 import pytest
 
-from agent_league.referee.play import run_together
+from agent_league.launch.in_process import play_in_process
+from agent_league.referee.play import MatchPlay, run_together
 from agent_league.testing.virtual_time import in_virtual_time
+from tests.conftest import PlanMaker
 
 
 class Questions:
@@ -53,3 +59,30 @@ async def test_where_one_question_breaks_down_the_other_is_given_up_at_once(brok
 @in_virtual_time
 async def test_who_is_asked_alone_answers_alone() -> None:
     assert await run_together([Questions().ask("P01", 1)]) == ["P01's answer"]
+
+
+@pytest.fixture
+def without_collector() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("game", ["even_odd", "tic_tac_toe", "prisoners_dilemma"])
+@pytest.mark.usefixtures("without_collector")
+async def test_a_match_that_is_over_is_freed_without_the_garbage_collector(
+    game: str, plan: PlanMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its transcript is large: kept until a collection, hundreds of them would push what is needed out of the caches."""
+    begun, left = [0], WeakSet[MatchPlay]()
+
+    class Watched(MatchPlay):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            begun[0] += 1
+            left.add(self)
+
+    monkeypatch.setattr("agent_league.referee.app.MatchPlay", Watched)
+    await play_in_process(plan(players=4, referees=1, game=game))
+    assert begun == [6]
+    assert not left

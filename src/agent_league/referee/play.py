@@ -66,7 +66,6 @@ class MatchPlay:
             for player in (order.player_A, order.player_B)
         }
         self._asks_in_turn = any(client.dialect.asks_in_turn for client in self._clients.values())
-        self._move_requests = {player_id: self._make_move_request(player_id) for player_id in self._clients}
         self.verdict: MatchVerdict | None = None
         self.fault: str | None = None
         """Why the match was aborted without a player's fault."""
@@ -357,7 +356,7 @@ class MatchPlay:
 
     async def _ask_for_move(self, player_id: str) -> Any:
         client = self._clients[player_id]
-        answer = await client.request_answer(self._move_requests[player_id])
+        answer = await client.request_answer(self._make_move_request(player_id))
         client.known_rounds.count = count_rounds(self.match.game.rules, self.match.position)
         if client.dialect.tells_moves and not isinstance(answer, Forfeit):
             client.send_notice(client.messages.write_validation(player_id, answer))
