@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 BACKLOG = 2048
 """Connections that wait until an agent is served; with too few places a caller would try again after a second."""
-GC_THRESHOLDS = (20_000, 20, 20)
-"""Rare collections: messages are many, and hardly any is in a reference cycle."""
+GC_THRESHOLDS = (100_000, 5, 20)
+"""Rare collections: messages and matches are many, and hardly any is in a reference cycle."""
 T = TypeVar("T")
 PlanT = TypeVar("PlanT", bound=AgentPlan)
 
