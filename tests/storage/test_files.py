@@ -15,6 +15,7 @@ import pytest
 from agent_league.log import JsonLogger
 from agent_league.storage.files import (
     MAX_WRITE_RATE,
+    SECONDS_FOR_EACH_FILE,
     WRITE_INTERVAL_SECONDS,
     JsonLinesFile,
     ThrottledWriter,
@@ -255,6 +256,22 @@ async def test_a_large_file_is_written_the_more_rarely(log: JsonLogger) -> None:
         projection.schedule_write()
         await asyncio.sleep(10)
         assert saves.times[-1] - changed == pytest.approx(pause)
+
+
+@in_virtual_time
+async def test_the_more_files_are_to_be_written_the_more_rarely_each_is(log: JsonLogger) -> None:
+    loop = asyncio.get_running_loop()
+    for rest in (1, 5, 1000):
+        saves = [Saves() for _ in range(rest)]
+        began = loop.time()
+        writers = [ThrottledWriter(one, log) for one in saves]
+        for writer in (*writers, *writers):
+            writer.schedule_write()
+        await asyncio.sleep(100)
+        waited = [one.times[0] - began for one in saves]
+        assert waited == sorted(waited)
+        assert waited[0] == pytest.approx(WRITE_INTERVAL_SECONDS), "nobody waited when it changed"
+        assert waited[-1] == pytest.approx(max(WRITE_INTERVAL_SECONDS, rest * SECONDS_FOR_EACH_FILE))
 
 
 async def test_a_flush_writes_what_changed_and_only_that(log: JsonLogger) -> None:

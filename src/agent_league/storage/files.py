@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
+from weakref import WeakKeyDictionary
 
 import orjson
 
@@ -15,6 +16,8 @@ from agent_league.log import JsonLogger
 WRITE_INTERVAL_SECONDS = 0.5
 MAX_WRITE_RATE = 2 * 1024 * 1024
 """Maximum bytes per second of one ThrottledWriter: a larger file is written less often."""
+SECONDS_FOR_EACH_FILE = 0.05
+"""By which a write waits longer for each that waits beside it: to create a file, and give up the old one, is dear."""
 MAX_DEPTH = 150
 """Maximum nesting of JSON that is read; messages have far fewer levels, and encoders refuse deeper ones."""
 _MAX_WRITABLE_DEPTH = 254
@@ -168,7 +171,13 @@ class JsonLinesFile:
 
 
 class ThrottledWriter:
-    """Limits how often a file that follows frequent changes is written; `flush` writes what is pending."""
+    """Limits how often a file that follows frequent changes is written; `flush` writes what is pending.
+
+    The more files of one event loop are to be written, the more rarely each is.
+    """
+
+    _pending_counts: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, int]] = WeakKeyDictionary()
+    """How many writes are pending, by event loop."""
 
     def __init__(self, save: Callable[[], None], log: JsonLogger, interval: float = WRITE_INTERVAL_SECONDS) -> None:
         self._save = save
@@ -176,13 +185,16 @@ class ThrottledWriter:
         self._log = log
         self._current_interval = interval
         self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Where a write is pending."""
 
-    def schedule_write(self, within: float | None = None) -> None:
-        """Write after the current interval, or after `within` seconds, unless a write is pending."""
+    def schedule_write(self, interval: float | None = None) -> None:
+        """Write after the current interval, or this one, unless a write is pending."""
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(
-                self._current_interval if within is None else within, self.flush
-            )
+            self._loop = asyncio.get_running_loop()
+            pending = self._pending_counts[self._loop] = self._pending_counts.get(self._loop, 0) + 1
+            shortest = self._current_interval if interval is None else interval
+            self._timer = self._loop.call_later(max(shortest, pending * SECONDS_FOR_EACH_FILE), self.flush)
 
     def note_written_bytes(self, size: int) -> None:
         """Lengthen the interval so that files of this size stay below MAX_WRITE_RATE."""
@@ -190,9 +202,10 @@ class ThrottledWriter:
 
     def cancel_write(self) -> None:
         """Cancel the pending write."""
-        if self._timer is not None:
+        if self._timer is not None and self._loop is not None:
             self._timer.cancel()
             self._timer = None
+            self._pending_counts[self._loop] -= 1
 
     def flush(self) -> None:
         if self._timer is None:
