@@ -75,7 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measured(setting: Setting, effort: Effort, parts: Sequence[str], folder: Path, earlier: str = FIRST) -> Figures:
-    """Measures the parts that are asked for."""
+    """Measures the parts that are asked for.
+
+    All write below this folder, which is deleted at the end of all: after thousands of files were, ext4 takes several
+    times as long to create others.
+    """
     figures: Figures = {"machine": machine()}
     if "league" in parts:
         figures["leagues"] = _leagues(setting, effort, folder)
@@ -84,7 +88,8 @@ def measured(setting: Setting, effort: Effort, parts: Sequence[str], folder: Pat
         players = find_judged_size(effort.leagues)
         _tell(f"{players} players, in turn with version {earlier}")
         try:
-            figures["earlier"] = earlier_figures(compare_versions(earlier, setting, players, effort.earlier_turns))
+            compared = compare_versions(earlier, setting, folder / "earlier", players, effort.earlier_turns)
+            figures["earlier"] = earlier_figures(compared)
         except NoEarlierVersion as error:
             _tell(f"version {earlier} is not measured: {error}")
     if "slow_peers" in parts:
@@ -103,7 +108,7 @@ def measured(setting: Setting, effort: Effort, parts: Sequence[str], folder: Pat
         figures["memory"] = memory_figures(measure_player_memory(setting, folder / "memory", effort.memory_sizes))
     if "many_leagues" in parts and effort.many_leagues:
         _tell("many leagues on one server")
-        figures["many_leagues"] = many_leagues_figures(compare_to_one_league(effort.many_leagues))
+        figures["many_leagues"] = many_leagues_figures(compare_to_one_league(effort.many_leagues, folder))
     if "simulate" in parts:
         _tell("simulated games")
         figures["simulate"] = _simulate(effort)

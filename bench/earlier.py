@@ -7,7 +7,6 @@ stay there for the next time. Each version plays a league of its own bench, in a
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,18 +46,20 @@ class ComparedVersions:
         return median(today / earlier for earlier, today in self.turns)
 
 
-def compare_versions(commit: str, setting: Setting, players: int, turns: int) -> ComparedVersions:
+def compare_versions(commit: str, setting: Setting, folder: Path, players: int, turns: int) -> ComparedVersions:
     """Bring the earlier version here and play leagues of both in turn; raises NoEarlierVersion."""
     tree = _check_out(commit)
     python = tree / ".venv" / "bin" / "python"
-    return ComparedVersions(commit, players, list(play_in_turn(tree, python, setting, players, turns)))
+    return ComparedVersions(commit, players, list(play_in_turn(tree, python, setting, folder, players, turns)))
 
 
-def play_in_turn(tree: Path, python: Path, setting: Setting, players: int, turns: int) -> Iterator[tuple[float, float]]:
+def play_in_turn(
+    tree: Path, python: Path, setting: Setting, folder: Path, players: int, turns: int
+) -> Iterator[tuple[float, float]]:
     """Yield CPU seconds of a match, earlier and today."""
-    for _ in range(turns):
-        earlier = _measure(tree, python, setting, players)
-        yield earlier, _measure(ROOT, Path(sys.executable), setting, players)
+    for turn in range(turns):
+        earlier = _measure(tree, python, setting, folder / f"earlier{turn}", players)
+        yield earlier, _measure(ROOT, Path(sys.executable), setting, folder / f"today{turn}", players)
 
 
 def _check_out(commit: str) -> Path:
@@ -79,17 +80,12 @@ def _run(*command: object) -> None:
         raise NoEarlierVersion(f"`{' '.join(words)}` ended with {done.returncode}: {done.stderr.strip()}")
 
 
-def _measure(tree: Path, python: Path, setting: Setting, players: int) -> float:
+def _measure(tree: Path, python: Path, setting: Setting, home: Path, players: int) -> float:
     """Return CPU seconds of a match; ends the bench if the league is wrong."""
-    with tempfile.TemporaryDirectory() as folder:
-        numbers = map(str, (setting.port, setting.referees, players))
-        done = subprocess.run(
-            [str(python), "-c", PROGRAM, str(Path(folder, "SHARED")), *numbers],
-            cwd=tree,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    numbers = map(str, (setting.port, setting.referees, players))
+    done = subprocess.run(
+        [str(python), "-c", PROGRAM, str(home), *numbers], cwd=tree, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise SystemExit(f"bench: the league of {tree} failed: {done.stderr.strip()}")
     return float(json.loads(done.stdout)["cpu_per_match"])

@@ -189,55 +189,57 @@ def check_leagues(home: Path, leagues: list[SmallLeague]) -> tuple[int, int]:
     return played, technical
 
 
-def run_server(leagues: list[SmallLeague], *, asks_index: bool = False) -> ServedRun:
+def run_server(leagues: list[SmallLeague], folder: Path, *, asks_index: bool = False) -> ServedRun:
     """Play leagues on a server of their own, with all players in one other process; every league must be whole."""
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder, "SHARED")
-        make_home(home)
-        write_leagues(home, leagues)
-        probe = bind_socket("127.0.0.1", 0, "the bench")
-        port = probe.getsockname()[1]
-        probe.close()
-        root = f"http://localhost:{port}"
-        began = time.perf_counter()
-        with running_server(home, port) as server:
-            started, cpu_before = time.perf_counter(), usage_of(server.pid).cpu_seconds
-            players = get_context("spawn").Process(target=play, args=(home, root, leagues))
-            players_before = used_by_ended_children()
-            players.start()
-            index = []
-            most_files = 0
-            while players.is_alive() and time.perf_counter() - started < LIMIT_SECONDS:
-                if asks_index:
-                    index.append(ask_index(root))
-                most_files = max(most_files, len(list(Path(f"/proc/{server.pid}/fd").iterdir())))
-                players.join(timeout=0.5)
-            ended = time.perf_counter()
-            if players.is_alive():
-                players.terminate()
-                raise SystemExit(f"not over after {LIMIT_SECONDS} s")
-            used = usage_of(server.pid)
-        cpu = used.cpu_seconds - cpu_before + used_by_ended_children() - players_before
-        played, technical = check_leagues(home, leagues)
+    home = folder / "SHARED"
+    make_home(home)
+    write_leagues(home, leagues)
+    probe = bind_socket("127.0.0.1", 0, "the bench")
+    port = probe.getsockname()[1]
+    probe.close()
+    root = f"http://localhost:{port}"
+    began = time.perf_counter()
+    with running_server(home, port) as server:
+        started, cpu_before = time.perf_counter(), usage_of(server.pid).cpu_seconds
+        players = get_context("spawn").Process(target=play, args=(home, root, leagues))
+        players_before = used_by_ended_children()
+        players.start()
+        index = []
+        most_files = 0
+        while players.is_alive() and time.perf_counter() - started < LIMIT_SECONDS:
+            if asks_index:
+                index.append(ask_index(root))
+            most_files = max(most_files, len(list(Path(f"/proc/{server.pid}/fd").iterdir())))
+            players.join(timeout=0.5)
+        ended = time.perf_counter()
+        if players.is_alive():
+            players.terminate()
+            raise SystemExit(f"not over after {LIMIT_SECONDS} s")
+        used = usage_of(server.pid)
+    cpu = used.cpu_seconds - cpu_before + used_by_ended_children() - players_before
+    played, technical = check_leagues(home, leagues)
     return ServedRun(leagues, played, technical, started - began, ended - started, cpu, used, index, most_files)
 
 
-def measure_playing(leagues: list[SmallLeague]) -> ServedLeagues:
+def measure_playing(leagues: list[SmallLeague], folder: Path) -> ServedLeagues:
     """Play the first rounds of leagues, and all of them, so that start and registration can be told from playing."""
-    return ServedLeagues(run_server([replace(one, rounds=FIRST_ROUNDS) for one in leagues]), run_server(leagues))
+    begun = [replace(one, rounds=FIRST_ROUNDS) for one in leagues]
+    return ServedLeagues(run_server(begun, folder / "first-rounds"), run_server(leagues, folder / "whole"))
 
 
-def compare_to_one_league(count: int) -> ComparedLeagues:
+def compare_to_one_league(count: int, folder: Path) -> ComparedLeagues:
     """Leagues of eight players at once, then one league of about as many matches."""
     eight = [SmallLeague(f"small_{number:03}", GAMES[0], 8) for number in range(1, count + 1)]
     matches = sum(league.matches for league in eight)
     players = round((1 + math.sqrt(1 + 8 * matches)) / 2)
-    return ComparedLeagues(measure_playing(eight), measure_playing([SmallLeague("large", GAMES[0], players)]))
+    one = [SmallLeague("large", GAMES[0], players)]
+    return ComparedLeagues(measure_playing(eight, folder / "many"), measure_playing(one, folder / "one"))
 
 
 def measure(count: int) -> None:
     """Play small leagues of several games and sizes, and print what was found."""
-    run = run_server(plan_leagues(count), asks_index=True)
+    with tempfile.TemporaryDirectory() as folder:
+        run = run_server(plan_leagues(count), Path(folder), asks_index=True)
     everybody = sum(league.players for league in run.leagues)
     print(f"{count} leagues, {everybody} players, {run.matches} matches, {run.technical} lost technically")
     rate = run.matches / run.seconds

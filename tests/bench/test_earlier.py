@@ -21,11 +21,11 @@ def test_both_versions_play_in_turn(tmp_path: Path) -> None:
         if source.name == "league.py":
             text = text.replace("for usage in self.used.values()) / self.matches", "for usage in ()) + 1")
         (tmp_path / "bench" / source.name).write_text(text, encoding="utf-8")
-    ((earlier, today),) = play_in_turn(tmp_path, Path(sys.executable), SETTING, 4, 1)
+    ((earlier, today),) = play_in_turn(tmp_path, Path(sys.executable), SETTING, tmp_path / "leagues", 4, 1)
     assert earlier == 1
     assert 0 < today < 1
 
 
-def test_a_version_that_is_not_there_is_named() -> None:
+def test_a_version_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(NoEarlierVersion, match=r"worktree add .*no_such_version` ended with \d+: .*no_such_version"):
-        compare_versions("no_such_version", SETTING, 4, 1)
+        compare_versions("no_such_version", SETTING, tmp_path, 4, 1)

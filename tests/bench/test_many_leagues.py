@@ -1,5 +1,7 @@
 """The bench of many leagues on one server, with a handful of them."""
 
+from pathlib import Path
+
 import pytest
 
 from bench.many_leagues import compare_to_one_league, measure
@@ -12,8 +14,8 @@ def test_all_leagues_of_a_server_are_played_whole(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.startswith("4 leagues, 26 players, 74 matches, 0 lost technically\n")
 
 
-def test_leagues_of_eight_are_played_beside_one_of_as_many_matches() -> None:
-    compared = compare_to_one_league(2)
+def test_leagues_of_eight_are_played_beside_one_of_as_many_matches(tmp_path: Path) -> None:
+    compared = compare_to_one_league(2, tmp_path)
     assert [run.matches for run in (compared.many.first_rounds, compared.many.whole)] == [16, 56]
     assert [run.matches for run in (compared.one.first_rounds, compared.one.whole)] == [10, 55]
     assert compared.many.whole.cpu_seconds > 0
