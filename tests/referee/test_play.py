@@ -73,7 +73,7 @@ def without_collector() -> Iterator[None]:
 async def test_a_match_that_is_over_is_freed_without_the_garbage_collector(
     game: str, plan: PlanMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its transcript is large: kept until a collection, hundreds of them would push what is needed out of the caches."""
+    """Its transcript is large: kept until a collection, hundreds push all else out of the caches."""
     begun, left = [0], WeakSet[MatchPlay]()
 
     class Watched(MatchPlay):
