@@ -34,7 +34,7 @@ from bench.floor import Floor
 from bench.goals import find_judged_size, goals
 from bench.league import play
 from bench.limit import Limit
-from bench.many_leagues import compare_to_one_league
+from bench.many_leagues import ComparedLeagues, compare_to_one_league
 from bench.mcp_cost import measure_mcp_cost
 from bench.memory import measure_player_memory
 from bench.passing_cost import measure_passing_cost
@@ -106,9 +106,8 @@ def measured(setting: Setting, effort: Effort, parts: Sequence[str], folder: Pat
     if "memory" in parts:
         _tell("what a player takes of memory")
         figures["memory"] = memory_figures(measure_player_memory(setting, folder / "memory", effort.memory_sizes))
-    if "many_leagues" in parts and effort.many_leagues:
-        _tell("many leagues on one server")
-        figures["many_leagues"] = many_leagues_figures(compare_to_one_league(effort.many_leagues, folder))
+    if "many_leagues" in parts and effort.many_leagues_turns:
+        figures["many_leagues"] = many_leagues_figures(_many_leagues(effort, folder))
     if "simulate" in parts:
         _tell("simulated games")
         figures["simulate"] = _simulate(effort)
@@ -154,6 +153,14 @@ def _take_turn(setting: Setting, home: Path, players: int, calls: Sequence[Call]
     limit, floor, stock = (measure(stack, calls, ports) for stack in (Limit, Floor, Stock))
     strangers = play(make_strangers(planned(setting, home / "strangers", players))) if with_strangers else None
     return Turn(limit, floor, stock, play(planned(setting, home / "ours", players)), strangers)
+
+
+def _many_leagues(effort: Effort, folder: Path) -> list[ComparedLeagues]:
+    turns = []
+    for number in range(effort.many_leagues_turns):
+        _tell(f"many leagues on one server, {number + 1} of {effort.many_leagues_turns}")
+        turns.append(compare_to_one_league(effort.many_leagues, folder / f"many{number}"))
+    return turns
 
 
 def _simulate(effort: Effort) -> Figures:

@@ -24,7 +24,9 @@ class Effort:
     memory_sizes: tuple[int, int]
     """Players of the two leagues between which the memory of a player is the slope."""
     many_leagues: int
-    """How many leagues of eight players one server has at once; 0: that isn't measured."""
+    """How many leagues of eight players one server has at once."""
+    many_leagues_turns: int
+    """How often they and one large league are played in turn; 0: that isn't measured."""
     manner: Manner
     meetings: tuple[Meeting, ...]
     trials: int
@@ -45,6 +47,7 @@ FULL = Effort(
     helped_commands=None,
     memory_sizes=(100, 1000),
     many_leagues=100,
+    many_leagues_turns=7,
     manner=Manner(players=16, move_timeout=6.0, delay=0.5),
     meetings=MEETINGS,
     trials=7,
@@ -63,6 +66,7 @@ QUICK = Effort(
     helped_commands=3,
     memory_sizes=(12, 60),
     many_leagues=0,
+    many_leagues_turns=0,
     manner=Manner(players=6, move_timeout=2.4, delay=0.1),
     meetings=(MEETINGS[0], MEETINGS[6]),
     trials=3,

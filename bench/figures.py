@@ -163,14 +163,15 @@ def memory_figures(memory: PlayerMemory) -> Figures:
     }
 
 
-def many_leagues_figures(compared: ComparedLeagues) -> Figures:
+def many_leagues_figures(turns: Sequence[ComparedLeagues]) -> Figures:
+    first = turns[0]
     return {
-        "leagues": len(compared.many.whole.leagues),
-        "matches": compared.many.whole.matches,
-        "cpu_us_per_match": round(MICRO * compared.many.cpu_per_match, 1),
-        "one_league_matches": compared.one.whole.matches,
-        "one_league_cpu_us_per_match": round(MICRO * compared.one.cpu_per_match, 1),
-        "cpu_ratio_to_one": round(compared.cpu_ratio, 3),
+        "leagues": len(first.many.whole.leagues),
+        "matches": first.many.whole.matches,
+        "cpu_us_per_match": round(MICRO * median(turn.many.cpu_per_match for turn in turns), 1),
+        "one_league_matches": first.one.whole.matches,
+        "one_league_cpu_us_per_match": round(MICRO * median(turn.one.cpu_per_match for turn in turns), 1),
+        "cpu_ratio_to_one": round(median(turn.cpu_ratio for turn in turns), 3),
     }
 
 

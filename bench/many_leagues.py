@@ -216,7 +216,7 @@ def run_server(leagues: list[SmallLeague], folder: Path, *, asks_index: bool = F
             players.terminate()
             raise SystemExit(f"not over after {LIMIT_SECONDS} s")
         used = usage_of(server.pid)
-    cpu = used.cpu_seconds - cpu_before + used_by_ended_children() - players_before
+        cpu = used.cpu_seconds - cpu_before + used_by_ended_children() - players_before
     played, technical = check_leagues(home, leagues)
     return ServedRun(leagues, played, technical, started - began, ended - started, cpu, used, index, most_files)
 

@@ -91,7 +91,9 @@ def figures() -> Figures:
         "slow_peers": slow_figures(SlowPeers(Manner(6, 2.0, 0.5), trials)),
         "first_match": {"seconds": 1.5},
         "memory": memory_figures(PlayerMemory(run(100, 1), replace(run(1000, 1), used=HEAVY))),
-        "many_leagues": many_leagues_figures(ComparedLeagues(served(100, 8, 16.0), served(1, 75, 10.0))),
+        "many_leagues": many_leagues_figures(
+            [ComparedLeagues(served(100, 8, seconds), served(1, 75, 10.0)) for seconds in (20.0, 14.0, 16.0)]
+        ),
         "help": help_figures(HelpCost(0.1, 0.01, {"run": 0.2, "games": 0.3})),
         "simulate": simulate_figures(
             [Compared("rock_paper_scissors", ("random", "markov"), 5e5, 1e6, 0.5)],
