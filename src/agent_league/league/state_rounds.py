@@ -50,7 +50,8 @@ class LeagueRounds(LeagueTables):
         rounds = [] if self.has_play_off else list(lay_out_rounds(self.format, self.tournament))
         if not rounds and (round_ := self._pair_play_off()):
             rounds = [round_]
-        self._set_schedule(Schedule((*self.schedule.rounds, *rounds)))
+        if rounds:
+            self._set_schedule(Schedule((*self.schedule.rounds, *rounds)))
         self._rank_tables_again()
         for round_ in rounds:
             self._save_row(round_to_row(round_))
