@@ -160,7 +160,9 @@ class Referee(LeagueMember):
 
     def audience(self, bearer: str | None) -> frozenset[Caller] | None:
         known = super().audience(bearer)
-        return known | {Caller.MATCH_PLAYER} if known and self._find_player_by_token(bearer) else known
+        if known is None or Caller.MANAGER in known:  # the manager's own calls are many
+            return known
+        return known | {Caller.MATCH_PLAYER} if self._find_player_by_token(bearer) else known
 
     def _find_player_by_token(self, bearer: str | None) -> str | None:
         """Find the player of one of our matches whose own token this is, as `player:ID`."""
