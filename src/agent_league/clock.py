@@ -66,6 +66,12 @@ def format_duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def format_time_taken(begun: datetime, ended: datetime) -> str:
+    """Format how long something took; its times may be cut to the second, and nothing takes no time at all."""
+    seconds = (ended - begun).total_seconds()
+    return format_duration(seconds) if seconds > 0 else "under 1 s"
+
+
 def format_wait(seconds: float) -> str:
     """Format a wait for people, from seconds to days: `45 s`, `5 min`, `2 h 5 min`, `3 days 4 h`."""
     whole = max(0, ceil(seconds))

@@ -124,6 +124,13 @@ def test_a_void_match_is_no_technical_loss_of_anybody() -> None:
     assert _describe_outcome(result, recorded) == "aborted"
 
 
+def test_a_match_within_one_second_took_some_time() -> None:
+    moments = [{"at": f"2025-01-15T10:30:0{second}Z"} for second in (0, 0, 2)]
+    told = {"referee_id": "REF01", "result": None}
+    lines = [list(_describe_match({**told, "lifecycle": moments[:count]}, ["P01", "P02"]))[-1] for count in (2, 3)]
+    assert [line.rpartition(" (")[2] for line in lines] == ["under 1 s)", "2 s)"]
+
+
 def test_a_match_without_its_file_still_has_its_result(played: Path, tmp_path: Path) -> None:
     home = tmp_path / "SHARED"
     season = keep(home, 4)

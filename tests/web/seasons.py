@@ -1,7 +1,7 @@
 """Seasons to look at: real ones, whose matches nobody has to play. The same call gives the same season each time."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
@@ -20,6 +20,19 @@ MANY = 10**6
 """More matches than a league has."""
 AT_ONCE = 2
 """Matches that a referee is running."""
+
+
+class SteppedClock:
+    """Goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.moment = NOW
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def wait(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
 
 
 def season_of(

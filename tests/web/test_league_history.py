@@ -1,6 +1,5 @@
 """The chronicle: places after each round, form, news, and how long the rest will take."""
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,22 +14,7 @@ from agent_league.model.events import (
     StoreChanged,
 )
 from agent_league.web.league_reader import FORM_LENGTH, MOST_NEWS, MOST_REFUSED, LeagueHistory
-from tests.web.seasons import play_on, season_of
-
-NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
-
-
-class SteppedClock:
-    """Goes on when it is told to."""
-
-    def __init__(self) -> None:
-        self.moment = NOON
-
-    def now(self) -> datetime:
-        return self.moment
-
-    def wait(self, seconds: float) -> None:
-        self.moment += timedelta(seconds=seconds)
+from tests.web.seasons import NOW, SteppedClock, play_on, season_of
 
 
 def ranks(chronicle: LeagueHistory, round_id: int) -> list[str]:
@@ -77,10 +61,10 @@ def test_news_carry_their_time_and_that_a_match_was_given_out_is_none() -> None:
     clock.wait(5)
     play_on(season, 1)
     told = [(type(news.event), news.at) for news in chronicle.news]
-    assert told[:3] == [(LeagueStarted, NOON), (RoundStarted, clock.moment), (MatchFinished, clock.moment)]
+    assert told[:3] == [(LeagueStarted, NOW), (RoundStarted, clock.moment), (MatchFinished, clock.moment)]
     assert [news.number for news in chronicle.news] == list(range(1, len(told) + 1))
     assert chronicle.version == len(told) + 1, "the version grows with what is no news too"
-    assert (chronicle.started_at, chronicle.ended_at) == (NOON, clock.moment)
+    assert (chronicle.started_at, chronicle.ended_at) == (NOW, clock.moment)
 
 
 def test_of_an_earlier_manager_the_results_are_known_and_not_their_times() -> None:

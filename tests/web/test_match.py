@@ -469,3 +469,10 @@ async def test_when_it_began_is_marked_as_a_time_in_utc(trouble: Trouble) -> Non
     began = str(trouble.file["lifecycle"][0]["at"])[:19]
     shown = f'<time datetime="{began}Z" data-moment>{began.replace("T", " ")} UTC</time>'
     assert shown in page(trouble.reader)
+
+
+async def test_a_match_within_one_second_took_some_time(trouble: Trouble) -> None:
+    path = trouble.reader.paths.match_file(trouble.file["league_id"], "R1M1")
+    moments = [{**moment, "at": "2025-01-15T10:30:00Z"} for moment in trouble.file["lifecycle"]]
+    write_json(path, {**trouble.file, "lifecycle": moments})
+    assert "Took under 1 s, " in words(page(trouble.reader))

@@ -30,7 +30,7 @@ from agent_league.web.pages.rules import GAME_PAGE
 from agent_league.web.rendering import FileSite, LiveSite, Site
 from tests.harm import BIDI, ESCAPE, IMAGE, SCRIPT, TEMPLATE
 from tests.web.browsing import parsed, text_of
-from tests.web.seasons import NOW, play_on, reader_of, season_of
+from tests.web.seasons import NOW, SteppedClock, play_on, reader_of, season_of
 
 LIVE = LiveSite()
 
@@ -124,6 +124,17 @@ def test_a_league_that_is_over_shows_its_champion(tmp_path: Path) -> None:
     first = season.standings()[0]
     assert f"Champion {first.display_name} {first.points} points" in text
     assert "Final table" in text
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0, "under 1 s"), (0.42, "420 ms"), (1.6, "1.6 s"), (75, "1 min")])
+def test_a_league_that_is_over_says_how_long_it_took_however_short(seconds: float, told: str, tmp_path: Path) -> None:
+    season, clock = season_of(4, started=False), SteppedClock()
+    reader = LeagueReader(season, tmp_path, LeagueHistory(season, clock))
+    season.start_league()
+    assert "took" not in words(shown(reader))
+    clock.wait(seconds)
+    play_on(season, 6)
+    assert f"took {told} Champion" in words(shown(reader))
 
 
 def test_where_every_match_was_broken_off_there_is_no_champion(tmp_path: Path) -> None:

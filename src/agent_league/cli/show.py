@@ -554,7 +554,7 @@ def _format_ms(value: float | None) -> str:
 
 
 def _format_period(first: str, last: str) -> str:
-    from agent_league.clock import format_duration, parse_utc
+    from agent_league.clock import format_time_taken, parse_utc
 
     begun, ended = parse_utc(first), parse_utc(last)
-    return format_duration((ended - begun).total_seconds()) if begun and ended else "?"
+    return format_time_taken(begun, ended) if begun and ended else "?"

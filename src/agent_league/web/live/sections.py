@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent_league.clock import format_utc
+from agent_league.clock import format_time_taken, format_utc
 from agent_league.formats.bracket import BracketFormat
 from agent_league.formats.groups import Groups
 from agent_league.formats.stage_views import find_brackets, get_stage_format, has_stage_of
@@ -94,7 +94,7 @@ def read_progress(reader: LeagueReader) -> SectionData:
         "started_at": format_utc(chronicle.started_at) if chronicle.started_at else None,
         "ended_at": format_utc(chronicle.ended_at) if chronicle.ended_at else None,
         "seconds_left": None if left is None else round(left),
-        "seconds_taken": _seconds_taken(chronicle),
+        "time_taken": _format_time_taken(chronicle),
         "obstacle": season.find_start_obstacle() if season.phase is LeaguePhase.REGISTRATION else None,
         "champion": next(iter(champions := _read_champions(reader)), None),
         "champions": champions,
@@ -317,10 +317,10 @@ def _build_sign(sign: ResultLabel) -> SectionData:
     return {"letter": sign.letter, "kind": sign.kind, "word": sign.word}
 
 
-def _seconds_taken(chronicle: LeagueHistory) -> int | None:
+def _format_time_taken(chronicle: LeagueHistory) -> str | None:
     if chronicle.started_at is None or chronicle.ended_at is None:
         return None
-    return round((chronicle.ended_at - chronicle.started_at).total_seconds())
+    return format_time_taken(chronicle.started_at, chronicle.ended_at)
 
 
 def _read_champions(reader: LeagueReader) -> list[SectionData]:

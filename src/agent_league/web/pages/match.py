@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agent_league.clock import format_duration, format_utc, parse_utc
+from agent_league.clock import format_duration, format_time_taken, format_utc, parse_utc
 from agent_league.errors import Refusal
 from agent_league.games.base import CHANCE
 from agent_league.games.registry import find_game_title
@@ -190,8 +190,7 @@ def _read_timing(found: Mapping[str, Any] | None) -> dict[str, str] | None:
     moments = [moment for item in states if (moment := parse_utc(str(item.get("at"))))]
     if not moments:
         return None
-    took = (moments[-1] - moments[0]).total_seconds()
-    return {"began": format_utc(moments[0]), "took": format_duration(took)}
+    return {"began": format_utc(moments[0]), "took": format_time_taken(moments[0], moments[-1])}
 
 
 def _read_draw(found: Mapping[str, Any] | None) -> dict[str, str] | None:
