@@ -1,9 +1,13 @@
 """Brackets, groups, Swiss rounds and the stage of a league, on its pages."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agent_league.model.event_words import describe_event
+from agent_league.model.events import Event, RoundCompleted
+from agent_league.model.results import MatchResult, Outcome
 from agent_league.web.live.sections import read_bracket, read_groups, read_progress
 from agent_league.web.page import Page, PageNotFound
 from agent_league.web.pages.agents import PLAYER_PAGE
@@ -29,6 +33,56 @@ def test_a_bracket_shows_who_plays_now_and_who_has_advanced(tmp_path: Path) -> N
     assert "now: Player" in page.text
     assert "Quarter-finals: the winner of each match advances, the loser is out." in page.text
     assert len([one for one in page.all("li") if "being played" in one.text]) == len(first) - len(over)
+
+
+LED = "somebody leads"
+SWISS = {"format": "swiss", "settings": {"rounds": 2}}
+
+
+def still(players: int) -> str:
+    return f"{players} players are still in"
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "players", "told"),
+    [
+        ({"format": "knockout"}, 8, [still(4), still(2), ""]),
+        ({"format": "knockout"}, 6, [still(4), still(2), ""]),
+        ({"format": "knockout", "settings": {"best_of": 3}}, 4, [still(4), still(4), still(2), still(2), still(2), ""]),
+        ({"format": "knockout", "settings": {"third_place": True}}, 4, [still(2), ""]),
+        ({"format": "double_elimination"}, 4, [still(4), still(3), still(2), still(2), ""]),
+        (CUP, 8, ["", "", still(4), still(4), still(4), still(2), still(2), still(2), ""]),
+        ({"format": "groups", "settings": {"group_size": 4}}, 8, ["", "", ""]),
+        ({"stages": [{**SWISS, "advance": 4}, {"format": "knockout"}]}, 8, [LED, still(4), still(2), ""]),
+        ({"stages": [{**SWISS, "advance": 4}, {"format": "round_robin"}]}, 8, [LED, still(4), LED, LED, LED]),
+        (SWISS, 8, [LED, LED]),
+        ({"format": "gauntlet"}, 4, [LED, LED, LED]),
+        ({"format": "round_robin"}, 4, [LED, LED, LED]),
+        ({"format": "round_robin", "play_off": True}, 3, [LED] * 9),
+    ],
+)
+def test_after_a_round_it_is_said_who_leads_where_one_table_decides_and_else_how_many_are_still_in(
+    scheduling: dict[str, Any], players: int, told: list[str]
+) -> None:
+    season = formatted_season(players, None, scheduling, started=False)
+    said: list[str] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, RoundCompleted):
+            text = describe_event(event, {}).text.removeprefix(f"Round {event.round_id} is complete")
+            said.append(LED if text.endswith((" leads", " share the lead")) else text.removeprefix("; "))
+
+    season.add_listener(hear)
+    season.start_league()
+    while season.rounds_completed < len(season.schedule.rounds):
+        round_ = season.schedule.rounds[season.rounds_completed]
+        season.begin_round(round_)
+        for pairing in round_.pairings:
+            season.assign_match(pairing.match_id, "REF01")
+            won = MatchResult(pairing.match_id, round_.round_id, pairing.players, Outcome.WIN, pairing.player_a)
+            season.record_result(won, "REF01")
+        season.complete_round(round_.round_id)
+    assert said == told
 
 
 def test_the_way_of_the_champion_is_marked_and_all_matches_of_a_series_are_listed(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ class BracketFormat(ABC):
     is_fixed: ClassVar[bool] = False
     takes_late_entries: ClassVar[bool] = False
     bye_is_win: ClassVar[bool] = False
+    lives: ClassVar[int] = 1
+    """With so many series lost, a player can't be first any more."""
 
     best_of: int = 1
     """How many matches a series has at most, as long as it isn't drawn."""
@@ -66,6 +68,10 @@ class BracketFormat(ABC):
 
     def rank_players(self, tournament: TournamentRecord) -> PlayerGroups:
         return self.play_bracket(tournament).rank_players()
+
+    def count_still_in(self, tournament: TournamentRecord) -> int:
+        """Count the players that can still be first."""
+        return sum(losses < self.lives for losses in self.play_bracket(tournament).count_losses().values())
 
     def describe_progress(self, tournament: TournamentRecord) -> str:
         """Name the level in play, and say who advances from it."""

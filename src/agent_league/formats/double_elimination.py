@@ -31,6 +31,7 @@ class DoubleElimination(BracketFormat):
     """A seeded double elimination; the losers' bracket is crossed, so that players rarely meet again in it."""
 
     name: ClassVar[str] = "double_elimination"
+    lives: ClassVar[int] = 2
 
     def plan_bracket(self, players: int) -> BracketPlan:
         planner = BracketPlanner(players)

@@ -7,7 +7,7 @@ from agent_league.formats.base import Format, TournamentRecord
 from agent_league.formats.bracket import Bracket, BracketFormat, build_bracket
 from agent_league.formats.groups import Groups
 from agent_league.formats.plain_ranking import count_scores, flatten_groups
-from agent_league.formats.stages import Stages
+from agent_league.formats.stages import Stages, find_current_stage
 from agent_league.model.group_table import GroupRow, GroupTable
 
 
@@ -27,6 +27,20 @@ def find_stage(chosen: Format, tournament: TournamentRecord, number: int) -> tup
     if isinstance(chosen, Stages):
         return chosen.stages[number - 1].format, chosen.get_stage_tournament(tournament, number)
     return chosen, tournament
+
+
+def count_still_in(chosen: Format, tournament: TournamentRecord, stage: int) -> int | None:
+    """Count who may still win after a round of this stage where nobody leads; 0 if nobody goes out, either.
+
+    None if the players have one table, which somebody leads. What follows the round has been paired already.
+    """
+    current = find_current_stage(tournament)
+    format_, inner = find_stage(chosen, tournament, current)
+    if isinstance(format_, BracketFormat):
+        return format_.count_still_in(inner)
+    if current > stage:
+        return len(inner.entrants)
+    return 0 if isinstance(format_, Groups) else None
 
 
 def find_brackets(chosen: Format, tournament: TournamentRecord) -> list[Bracket]:

@@ -87,6 +87,7 @@ class LeagueRounds(LeagueTables):
                 self._add_to_table(self.table_after_round, result)
         self._pair_rounds()
         is_last = round_id == len(self.schedule.rounds)
-        stage = self.schedule.rounds[round_id - 1].stage
-        groups = tuple(table for table in self.find_group_tables() if table.stage == stage)
-        self.emit(RoundCompleted(round_id, self.standings_after_round(), is_last, groups))
+        round_ = self.schedule.rounds[round_id - 1]
+        groups = tuple(table for table in self.find_group_tables() if table.stage == round_.stage)
+        still_in = self.count_still_in(round_)
+        self.emit(RoundCompleted(round_id, self.standings_after_round(), is_last, groups, still_in))

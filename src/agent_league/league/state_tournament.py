@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from agent_league.formats.base import Entrant, Format, TournamentRecord
 from agent_league.formats.progress import describe_progress
-from agent_league.formats.stage_views import find_group_tables
+from agent_league.formats.stage_views import count_still_in, find_group_tables
 from agent_league.league.ladder_format import EndlessRound
 from agent_league.league.state_record import LeaguePhase, LeagueRecord, LeagueSetup
 from agent_league.league.tournament import draw_number, lay_out_rounds, make_format, seed_players
@@ -98,6 +98,10 @@ class LeagueTournament(LeagueRecord):
         """Make the tables of all groups of a league that has begun."""
         names = {player_id: player.display_name for player_id, player in self.roster.players().items()}
         return find_group_tables(self.format, self.tournament, names) if self.schedule.rounds else []
+
+    def count_still_in(self, after: LeagueRound) -> int | None:
+        """Count who may still win after a round where nobody leads; None if somebody does."""
+        return None if after.is_play_off else count_still_in(self.format, self.tournament, after.stage)
 
     def preview_schedule(self) -> Schedule:
         """Pair what can be paired now for the players registered now, without storing it."""

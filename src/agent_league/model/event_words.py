@@ -156,8 +156,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             return "league", f"The league goes on after {len(results)} of {known}"
         case RoundStarted(round_):
             return "round", f"Round {round_.round_id} begins{f': {round_.title}' if round_.title else ''}"
-        case RoundCompleted(round_id, standings):
-            return "round", f"Round {round_id} is complete{_name_leader(standings)}"
+        case RoundCompleted(round_id):
+            return "round", f"Round {round_id} is complete{_describe_lead(event)}"
         case MatchOverdue(match_id, referee_id, times, refusals):
             again, said = " again" if times > 1 else "", f": {'; '.join(refusals)}" if refusals else ""
             return "trouble", f"{match_id} is overdue{again}: {referee_id} took it and hasn't reported it{said}"
@@ -199,7 +199,12 @@ def _limit_count(event: LeagueStarted | LeagueResumed) -> str:
     return "" if event.is_fixed else " paired so far"
 
 
-def _name_leader(standings: Sequence[StandingsRow]) -> str:
+def _describe_lead(event: RoundCompleted) -> str:
+    """Say who leads after a round, or how many are still in where nobody does; nothing if neither says anything."""
+    standings = event.standings
+    if event.still_in is not None:
+        is_told = event.still_in > 1 and not event.is_last
+        return f"; {event.still_in} players are still in" if is_told else ""
     if not standings or not standings[0].played:
         return ""
     leaders = select_champions(standings)

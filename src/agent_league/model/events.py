@@ -249,6 +249,8 @@ class RoundCompleted:
     """Whether LeagueCompleted follows, with the same standings."""
     groups: tuple[GroupTable, ...] = ()
     """The tables of the groups, if the stage of this round has such."""
+    still_in: int | None = None
+    """How many may still win, where no table is led, as in a bracket; 0 if nobody goes out, either. None: one leads."""
 
 
 @dataclass(frozen=True, slots=True)
