@@ -79,15 +79,14 @@ class LeagueRounds(LeagueTables):
         self.emit(RoundStarted(round_, self.describe_progress(round_.round_id)))
 
     def complete_round(self, round_id: int) -> None:
-        self.rounds_completed = round_id
+        self.rounds_completed, round_ = round_id, self.schedule.rounds[round_id - 1]
         self._update_season_row(rounds_completed=round_id)
-        self._add_byes(self.schedule.rounds[round_id - 1])
+        self._add_byes(round_)
         if self.table_after_round is not self.standings_table:
-            for result in self.get_round_results(self.schedule.rounds[round_id - 1]):
+            for result in self.get_round_results(round_):
                 self._add_to_table(self.table_after_round, result)
         self._pair_rounds()
         is_last = round_id == len(self.schedule.rounds)
-        round_ = self.schedule.rounds[round_id - 1]
         groups = tuple(table for table in self.find_group_tables() if table.stage == round_.stage)
-        still_in = self.count_still_in(round_)
-        self.emit(RoundCompleted(round_id, self.standings_after_round(), is_last, groups, still_in))
+        rows = self.standings_after_round()
+        self.emit(RoundCompleted(round_id, rows, is_last, groups, self.count_still_in(round_)))
