@@ -106,6 +106,8 @@ async def test_two_pages_show_the_same_seat_and_words_of_others_are_escaped(plan
         other = browser.page(one.address.rpartition("/")[2])
         turn = await one.asked()
         assert (await other.asked())["id"] == turn["id"]
+        for page_of_seat in (one, other):
+            await page_of_seat.until("Rules of", "rules")
         assert one.parts == other.parts
         await one.move(turn_id=turn["id"], place=one.places()[0])
         await other.until("You played")
