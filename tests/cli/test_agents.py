@@ -257,6 +257,22 @@ def test_a_port_in_use_is_named_with_the_option_that_moves_it(waiting: Waiting, 
     assert token.read_text(encoding="utf-8") == before, "what runs keeps its files"
 
 
+def test_players_that_start_at_once_have_a_port_each(tmp_path: Path) -> None:
+    port = free_ports(7)
+    home = home_with(tmp_path, 0, 0, port)
+    address = f"http://localhost:{port}/mcp"
+    player = ["player", "--manager", address, "--home", home]
+    player += ["--set", f"network.default_player_port_range=[{port + 1},{port + 6}]"]
+    with running(["manager", "--port", port, "--home", home]) as (manager,):
+        manager.prints("Waiting for")
+        with running(*[player] * 6) as players:
+            for one in players:
+                one.prints("Registered as P0")
+            text = "".join(one.text for one in players)
+    endpoints = re.findall(r"at http://localhost:(\d+)/mcp registers with", text)
+    assert sorted(map(int, endpoints)) == [*range(port + 1, port + 7)]
+
+
 def test_a_referee_that_waits_for_the_manager_of_its_game_finds_the_key_of_that_league(tmp_path: Path) -> None:
     port = free_ports(2)
     common = ["--game", "nim", "--home", tmp_path]

@@ -305,6 +305,15 @@ def test_a_port_in_use_is_told_with_who_wants_it_and_what_to_do() -> None:
     )
 
 
+def test_a_port_on_which_another_listens_after_ours_was_bound_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EADDRINUSE, "Address already in use")
+
+    monkeypatch.setattr(socket.socket, "listen", refuse)
+    with pytest.raises(PortInUse, match="player P01 needs it"):
+        bind_socket("localhost", 0, "player P01", backlog=5)
+
+
 def test_a_port_that_we_may_not_use_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     def forbid(*_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")

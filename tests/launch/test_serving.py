@@ -14,7 +14,7 @@ import pytest
 from agent_league.errors import LeagueFailed, PortInUse, UserError
 from agent_league.launch.agent_plan import AgentListeners, AgentPlan
 from agent_league.launch.plan import LeaguePlan
-from agent_league.launch.serving import check_ports, find_free_port, serve_agents
+from agent_league.launch.serving import check_ports, choose_port, find_free_port, serve_agents
 from agent_league.model.events import Event, LeagueCompleted
 from agent_league.players.app import PlayerSettings
 from agent_league.referee.settings import RefereeSettings
@@ -180,6 +180,27 @@ async def test_a_registration_that_is_posted_is_refused_with_a_status_of_http(pl
                 assert (response.status, said in await response.text()) == (status, True), body
         stop.set()
         await serving
+
+
+async def test_a_port_that_was_chosen_for_an_agent_is_its_own_until_it_ends(small: LeaguePlan) -> None:
+    first = free_ports(3)
+    place: Any = ("127.0.0.1", (first, first + 2))
+    port, held = choose_port(None, *place, dial_out=False)
+    assert held is not None
+    assert choose_port(None, *place, dial_out=True) == (first + 1, None), "a seat that dials out holds nothing"
+    seat = replace(small.players[0], port=port, host=place[0], held=held)
+    check_ports([seat])
+    with pytest.raises(PortInUse):
+        check_ports([replace(seat, held=None)])
+    stop, ready = asyncio.Event(), asyncio.Event()
+    serving = asyncio.create_task(serve_agents([seat], stop, ready=ready.set))
+    async with asyncio.timeout(BOUND), aiohttp.ClientSession() as session:
+        await ready.wait()
+        async with session.get(f"http://127.0.0.1:{port}/health") as response:
+            assert (await response.json())["role"] == "player"
+        stop.set()
+        await serving
+    assert find_free_port(*place) == port
 
 
 def test_the_first_port_that_nobody_listens_on_is_taken() -> None:

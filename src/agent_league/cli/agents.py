@@ -76,7 +76,7 @@ def referee(
     from agent_league.http.hosts import choose_listen_host, own_endpoint
     from agent_league.launch.agent_plan import RefereePlan
     from agent_league.launch.config_checks import check_games
-    from agent_league.launch.serving import find_free_port
+    from agent_league.launch.serving import choose_port
     from agent_league.referee.settings import RefereeSettings
 
     _check_agent_id("--referee-id", referee_id, "REF01")
@@ -93,7 +93,7 @@ def referee(
             check_games(loader, known.game_types, "agents/agents_config.json" if entry else "defaults/referee.json")
     manager = resolve_sign_up(manager, key_file, loader, league_id)
     host = choose_listen_host(host, manager)
-    port = port or find_free_port(host, system.network.default_referee_port_range)
+    port, held = choose_port(port, host, system.network.default_referee_port_range, dial_out=dial_out)
     identity = RefereeSettings(
         system=system,
         games=loader.load_games_registry(),
@@ -112,7 +112,7 @@ def referee(
         player_addresses={entry.player_id: entry.default_endpoint for entry in loader.load_agents().players},
     )
     _check_dial_out(public_url, dial_out=dial_out)
-    _serve_agent(RefereePlan(identity, port, host, dial_out=dial_out))
+    _serve_agent(RefereePlan(identity, port, host, held=held, dial_out=dial_out))
 
 
 def player(
@@ -183,7 +183,7 @@ def player(
     from agent_league.launch.agent_plan import PlayerPlan
     from agent_league.launch.config_checks import select_strategies
     from agent_league.launch.model_options import ModelOptions
-    from agent_league.launch.serving import find_free_port
+    from agent_league.launch.serving import choose_port
     from agent_league.players.app import PlayerSettings
 
     given_options = _list_given_options(context)
@@ -231,7 +231,7 @@ def player(
     _remark_missing_games(game or ())
     manager = resolve_sign_up(manager, key_file, loader, league_id)
     host = choose_listen_host(host, manager)
-    port = port or find_free_port(host, system.network.default_player_port_range)
+    port, held = choose_port(port, host, system.network.default_player_port_range, dial_out=dial_out)
     identity = PlayerSettings(
         system=system.without_caller_checks() if practice else system,
         home=home,
@@ -250,7 +250,7 @@ def player(
         protocol=f"league.{protocol}",
     )
     _check_dial_out(public_url, dial_out=dial_out)
-    _serve_agent(PlayerPlan(identity, port, host, strategy=chosen, defaults=defaults, dial_out=dial_out))
+    _serve_agent(PlayerPlan(identity, port, host, held=held, strategy=chosen, defaults=defaults, dial_out=dial_out))
 
 
 def _list_given_options(context: typer.Context) -> set[str]:

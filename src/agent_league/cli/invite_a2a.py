@@ -61,7 +61,7 @@ def invite_a2a(
     from agent_league.http.hosts import choose_listen_host, own_endpoint
     from agent_league.launch.agent_plan import AgentListeners, PlayerPlan
     from agent_league.launch.play_function import print_player_event, print_waiting, serve_until_interrupted
-    from agent_league.launch.serving import check_ports, find_free_port, run_async
+    from agent_league.launch.serving import check_ports, choose_port, run_async
     from agent_league.players.app import PlayerSettings
 
     with require_a2a_sdk():
@@ -76,21 +76,22 @@ def invite_a2a(
     system = loader.load_system()
     agent = run_async(find_invited_agent(card_url, check_origins(allow_origin)))
     headers = build_auth_headers(agent.card, read_secret(secret_file))
+    display_name = name or agent.choose_name("choose another with --name")
     manager = resolve_sign_up(to, key_file, loader)
     host = choose_listen_host(host, manager)
-    port = port or find_free_port(host, system.network.default_player_port_range)
+    port, held = choose_port(port, host, system.network.default_player_port_range, dial_out=dial_out)
     identity = PlayerSettings(
         system=system,
         home=home,
         manager=manager,
         endpoint=own_endpoint(host, port, system.network.base_host, manager, public_url),
         wanted_id=f"player-{port}",
-        display_name=name or agent.choose_name("choose another with --name"),
+        display_name=display_name,
         version=version or agent.version,
         game_types=tuple(game or ("even_odd", "*")),
         exit_when_done=exit_when_done,
     )
-    seat = PlayerPlan(identity, port, host, strategy=A2aStrategy(agent, headers), dial_out=dial_out)
+    seat = PlayerPlan(identity, port, host, held=held, strategy=A2aStrategy(agent, headers), dial_out=dial_out)
     check_ports([seat])
 
     def show_ready() -> None:

@@ -97,10 +97,10 @@ def explain_host(host: str, wanted_by: str) -> Iterator[None]:
         raise UserError(f"--host {host}: {wanted_by} can't listen there: {error.strerror or error}") from None
 
 
-def bind_socket(host: str, port: int, wanted_by: str, hint: str = "") -> socket.socket:
+def bind_socket(host: str, port: int, wanted_by: str, hint: str = "", backlog: int | None = None) -> socket.socket:
     """Return a bound socket; raises PortInUse, or UserError if the port isn't allowed.
 
-    `wanted_by` and `hint` go into the message.
+    `wanted_by` and `hint` go into the message. With a `backlog` it listens, and only then nobody else gets the port.
     """
     address = "127.0.0.1" if host == "localhost" else host
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -110,6 +110,8 @@ def bind_socket(host: str, port: int, wanted_by: str, hint: str = "") -> socket.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((address, port))
+        if backlog is not None:
+            bound.listen(backlog)
     except OSError as error:
         bound.close()
         if error.errno == errno.EADDRINUSE:

@@ -1,6 +1,10 @@
-"""Plans of single agents: settings, host and port. Plain data, so that they can be sent to another process."""
+"""Plans of single agents: settings, host and port. Plain data, so that they can be sent to another process.
+
+One that holds its port already stays in its process.
+"""
 
 import asyncio
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -56,6 +60,8 @@ class AgentPlan(ABC):
     host: str = LOOPBACK
     port_option: str = "--port"
     """The command-line option that chooses another port, for error messages."""
+    held: socket.socket | None = None
+    """What listens at the port already, so that nobody else can; None: nothing does."""
 
     @property
     @abstractmethod

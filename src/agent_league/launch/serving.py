@@ -81,8 +81,8 @@ async def serve_agents(
         served = [seat for seat in seats if seat not in dialled]
         linked: dict[bytes, LinkTarget] = {}
         for seat in served:
-            sockets.append(bind_socket(seat.host, seat.port, seat.title, _port_hint(seat)))
-            sockets[-1].listen(BACKLOG)
+            held = seat.held or bind_socket(seat.host, seat.port, seat.title, _port_hint(seat), BACKLOG)
+            sockets.append(held)
         for seat, bound in zip(offer_links(served) if has_links else served, sockets, strict=True):
             agent, app = make_agent_and_app(seat, carrier, watchers)
             agents.append(agent)
@@ -265,8 +265,9 @@ def check_ports(seats: Sequence[AgentPlan]) -> None:
         if isinstance(seat, PlayerPlan | RefereePlan) and seat.dial_out:
             continue
         try:
-            with explain_host(seat.host, seat.title):
-                bind_socket(seat.host, seat.port, seat.title, _port_hint(seat)).close()
+            if seat.held is None:
+                with explain_host(seat.host, seat.title):
+                    bind_socket(seat.host, seat.port, seat.title, _port_hint(seat)).close()
         except PortInUse:
             holder = describe_port_holder(seat.port)
             hint = f"{_port_hint(seat)} It is held by {holder}." if holder else _port_hint(seat)
@@ -279,15 +280,34 @@ def check_ports(seats: Sequence[AgentPlan]) -> None:
 
 
 def find_free_port(host: str, ports: tuple[int, int]) -> int:
-    """Return the first free port of a range; raises UserError if there is none."""
+    """Return the first free port of a range, which others may take meanwhile; raises UserError if there is none."""
+    port, held = hold_free_port(host, ports)
+    if held:
+        held.close()
+    return port
+
+
+def choose_port(
+    port: int | None, host: str, ports: tuple[int, int], *, dial_out: bool
+) -> tuple[int, socket.socket | None]:
+    """Return the port that somebody named, else a free one, and what holds it for an agent that will listen there."""
+    if port or dial_out:
+        return port or find_free_port(host, ports), None
+    return hold_free_port(host, ports)
+
+
+def hold_free_port(host: str, ports: tuple[int, int]) -> tuple[int, socket.socket | None]:
+    """Return the first free port of a range, and what listens there from now on; raises UserError if there is none.
+
+    Nothing listens if the host is wrong, which `check_ports` reports with the agent's name.
+    """
     for port in range(ports[0], ports[1] + 1):
         try:
-            bind_socket(host, port, "").close()
+            return port, bind_socket(host, port, "", backlog=BACKLOG)
         except PortInUse:
             continue
-        except OSError:  # the host is wrong, which `check_ports` reports with the agent's name
-            return port
-        return port
+        except OSError:
+            return port, None
     raise UserError(f"Every port from {ports[0]} to {ports[1]} is in use; name another with --port.")
 
 
