@@ -3,7 +3,8 @@
     AgentLeagueError
     ├── UserError              something the user can mend; exit code 2
     │   ├── ConfigError        a file or setting: names the file and the path in it
-    │   └── PortInUse          a port on which another process listens
+    │   ├── PortInUse          a port on which another process listens
+    │   └── HostNotOurs        a host on which this machine can't listen
     ├── DamagedFile            an agent's own file is unreadable; the agent goes on without it
     ├── LeagueFailed           a league could not be completed; exit code 1
     ├── Refusal                a league message we refuse: answered with a LEAGUE_ERROR
@@ -100,6 +101,14 @@ class PortInUse(UserError):
     def __init__(self, host: str, port: int, wanted_by: str, hint: str = "") -> None:
         super().__init__(f"Port {port} on {host} is in use, and {wanted_by} needs it. {hint}".rstrip())
         self.port = port
+
+
+class HostNotOurs(UserError):
+    """A host on which this machine can't listen."""
+
+    def __init__(self, host: str, wanted_by: str, problem: str) -> None:
+        super().__init__(f"--host {host}: {wanted_by} can't listen there: {problem}")
+        self.problem = problem
 
 
 class DamagedFile(AgentLeagueError):

@@ -327,6 +327,11 @@ def test_a_port_that_we_may_not_use_is_told_apart(monkeypatch: pytest.MonkeyPatc
     assert "above 1024" in str(no.value)
 
 
+def test_a_host_that_is_not_ours_is_told_with_who_wants_to_listen_there() -> None:
+    with pytest.raises(UserError, match=r"^--host 192\.0\.2\.1: the server of the leagues can't listen there: Cannot "):
+        bind_socket("192.0.2.1", 0, "the server of the leagues")
+
+
 async def test_several_servers_live_in_one_loop() -> None:
     echoes = [Echo() for _ in range(3)]
     servers = [HttpServer(AgentApp(echo.answer, dict), "127.0.0.1", 0, "a test") for echo in echoes]

@@ -46,7 +46,7 @@ def assess(
         from agent_league.lab.assessment import Assessor, parse_request
 
     from agent_league.http.hosts import WILDCARD_HOSTS, parse_typed_address
-    from agent_league.http.server import HttpServer, explain_host
+    from agent_league.http.server import HttpServer
     from agent_league.launch.agent_app import make_header_check
     from agent_league.launch.play_function import interrupt_event
     from agent_league.version import __version__
@@ -72,8 +72,7 @@ def assess(
     async def serve() -> None:
         check = make_header_check(system.network, hosts)
         app = make_assessment_app(build_assessor_card(url, __version__), parse_request, play, check)
-        with explain_host(host, "the assessor"):
-            server = HttpServer(app, host, port, "the assessor", "Choose another with --port.")
+        server = HttpServer(app, host, port, "the assessor", "Choose another with --port.")
         stop = interrupt_event()
         with redirect_sdk_log(print_remark):
             await server.start()

@@ -7,14 +7,12 @@ import asyncio
 import errno
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Literal
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from agent_league.errors import PortInUse, UserError
+from agent_league.errors import HostNotOurs, PortInUse, UserError
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.limits import ConnectionLimits, LimitedProtocol, ServerLimits
 
@@ -88,17 +86,8 @@ def _choose_websocket_protocol(app: ASGIApp) -> type[asyncio.Protocol] | Literal
     return LimitedWebSocket
 
 
-@contextmanager
-def explain_host(host: str, wanted_by: str) -> Iterator[None]:
-    """Turn the OSError of a `--host` where nobody can listen into a UserError."""
-    try:
-        yield
-    except OSError as error:
-        raise UserError(f"--host {host}: {wanted_by} can't listen there: {error.strerror or error}") from None
-
-
 def bind_socket(host: str, port: int, wanted_by: str, hint: str = "", backlog: int | None = None) -> socket.socket:
-    """Return a bound socket; raises PortInUse, or UserError if the port isn't allowed.
+    """Return a bound socket; raises PortInUse, HostNotOurs, or UserError if the port isn't allowed.
 
     `wanted_by` and `hint` go into the message. With a `backlog` it listens, and only then nobody else gets the port.
     """
@@ -121,5 +110,5 @@ def bind_socket(host: str, port: int, wanted_by: str, hint: str = "", backlog: i
                 f"Not allowed to listen on port {port} of {host}, and {wanted_by} wants it."
                 " Choose one above 1024: those below belong to the system."
             ) from None
-        raise
+        raise HostNotOurs(host, wanted_by, error.strerror or str(error)) from None
     return bound

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent_league.agent.runtime import Agent
 from agent_league.http.hosts import own_endpoint
-from agent_league.http.server import HttpServer, explain_host
+from agent_league.http.server import HttpServer
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import AgentListeners, PlayerPlan
 from agent_league.launch.dialled_agent import run_dialled_agent
@@ -36,9 +36,7 @@ class OutsidePlayer(HumanSeat):
             self._get_carrier(), AgentListeners(on_player_event=self._on_event, on_remark=self._remark)
         )
         hint = f"Is {name!r} playing already? Stop that, or choose another --name or --port."
-        title = f"the player {name!r}"
-        with explain_host(self._host, title):
-            server = HttpServer(make_agent_app(seat, agent), self._host, port, title, hint)
+        server = HttpServer(make_agent_app(seat, agent), self._host, port, f"the player {name!r}", hint)
         self.player = agent
         return server
 

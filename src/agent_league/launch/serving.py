@@ -19,7 +19,7 @@ from agent_league.http.hosts import own_endpoint
 from agent_league.http.link_server import LinkTarget
 from agent_league.http.port_holder import describe_port_holder
 from agent_league.http.proxies import serve_behind_proxies
-from agent_league.http.server import HttpServer, bind_socket, explain_host
+from agent_league.http.server import HttpServer, bind_socket
 from agent_league.launch.a2a_guests import open_a2a_guests, takes_a2a_agents
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, PlayerPlan, RefereePlan
@@ -266,8 +266,7 @@ def check_ports(seats: Sequence[AgentPlan]) -> None:
             continue
         try:
             if seat.held is None:
-                with explain_host(seat.host, seat.title):
-                    bind_socket(seat.host, seat.port, seat.title, _port_hint(seat)).close()
+                bind_socket(seat.host, seat.port, seat.title, _port_hint(seat)).close()
         except PortInUse:
             holder = describe_port_holder(seat.port)
             hint = f"{_port_hint(seat)} It is held by {holder}." if holder else _port_hint(seat)
@@ -299,14 +298,14 @@ def choose_port(
 def hold_free_port(host: str, ports: tuple[int, int]) -> tuple[int, socket.socket | None]:
     """Return the first free port of a range, and what listens there from now on; raises UserError if there is none.
 
-    Nothing listens if the host is wrong, which `check_ports` reports with the agent's name.
+    Nothing listens if host or port can't be, which `check_ports` reports with the agent's name.
     """
     for port in range(ports[0], ports[1] + 1):
         try:
             return port, bind_socket(host, port, "", backlog=BACKLOG)
         except PortInUse:
             continue
-        except OSError:
+        except UserError:
             return port, None
     raise UserError(f"Every port from {ports[0]} to {ports[1]} is in use; name another with --port.")
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp
 
-from agent_league.errors import PortInUse, UserError
+from agent_league.errors import HostNotOurs, UserError
 from agent_league.http.exposure import is_loopback_only
 from agent_league.http.hosts import are_all_loopback
 from agent_league.http.limits import ConnectionLimits
@@ -77,7 +77,7 @@ class ServerLinks:
         self.calls = LeagueCalls(server.find_league, shared.owners, self.passer, server.log)
 
     def make_listener(self, app: ASGIApp, limits: ConnectionLimits) -> HttpServer:
-        """Make the internal listener, which serves passed calls by `app`; raises PortInUse and UserError."""
+        """Make the internal listener, which serves passed calls by `app`; raises UserError."""
         network = self._server.settings.system.network.model_copy(update={"trusted_proxies": ()})
         verifier = CallVerifier(self._key, lambda: self._owners.server_id, time.time)
         internal = InternalApp(
@@ -86,11 +86,9 @@ class ServerLinks:
         hint = "Choose another with --internal-url."
         try:
             return HttpServer(internal, self._host, self._port, "what servers pass to each other", hint, limits)
-        except PortInUse:
-            raise
-        except OSError as error:
+        except HostNotOurs as error:
             shown = self._server.settings.internal_url
-            raise UserError(f"--internal-url {shown}: can't listen there: {error.strerror or error}") from None
+            raise UserError(f"--internal-url {shown}: can't listen there: {error.problem}") from None
 
     async def close(self) -> None:
         await self.passer.close()
