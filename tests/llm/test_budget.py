@@ -12,7 +12,8 @@ pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 from aiohttp import web
 
 from agent_league.config import ModelPrice
-from agent_league.llm.budget import MIN_ANSWER_TOKENS, PricedQuestion, compute_cost
+from agent_league.llm.answers import AnswerForm
+from agent_league.llm.budget import MIN_ANSWER_TOKENS, ModelTurn, PricedQuestion, compute_cost
 from agent_league.llm.thinking import LlmStrategy
 from tests.llm.openai_server import TOKENS, Body, ModelServer, chooses, hangs, model_server, sends
 from tests.llm.test_thinking import thinker, thought, usage_of
@@ -135,6 +136,40 @@ async def test_a_server_cant_take_back_what_it_has_counted(lie: int) -> None:
     found, _ = await thought(chooses("no move", TOKENS), chooses("odd", lies), price=PRICE)
     assert usage_of(found).input_tokens >= TOKENS["prompt_tokens"]
     assert usage_of(found).output_tokens >= TOKENS["completion_tokens"]
+
+
+@pytest.mark.parametrize("lie", [{"prompt_tokens": 10**12}, {"completion_tokens": 10**12}], ids=str)
+@pytest.mark.parametrize("output_tokens", [ANSWER_TOKENS, None])
+async def test_a_count_that_cant_be_true_spends_no_budget_and_is_told_once(
+    lie: dict[str, int], output_tokens: int | None
+) -> None:
+    remarks: list[str] = []
+    own: dict[str, Any] = {"price": ModelPrice(input=1.0, output=1.0), "output_tokens": output_tokens}
+    answer = chooses("odd", {**TOKENS, **lie})
+    async with model_server(answer) as server, thinker(server.base_url, remarks, **own) as strategy:
+        reasons = await choose_often(strategy, 5)
+        budget = strategy._budget
+    assert reasons == [None] * 5
+    sent = sum(len(json.dumps(body)) for body in server.asked)
+    assert 0.15 * sent < budget.tokens < sent
+    assert budget.cost_usd == pytest.approx(budget.tokens / 1e6)
+    (told,) = [remark for remark in remarks if "can't be true" in remark]
+    assert told.startswith("The server of small-model counts ")
+    assert str(10**12) in told
+
+
+@pytest.mark.parametrize("thought_tokens", [15_000, 100_000])
+async def test_thinking_that_nobody_sees_is_charged_as_it_is_counted(thought_tokens: int) -> None:
+    usage = {**TOKENS, "completion_tokens": thought_tokens}
+    found, _ = await thought(chooses("odd", usage))
+    assert usage_of(found).output_tokens == thought_tokens
+
+
+def test_a_count_that_cant_be_true_costs_by_the_list_what_is_charged_instead() -> None:
+    turn = ModelTurn(observe(), AnswerForm.for_moves(["even", "odd"]))
+    turn.begin_question(PricedQuestion(4000, 2100, 0.0, 100))
+    turn.end_question(10**6, (10**12, 5), answer_length=400, listed_price=PRICE)
+    assert (turn.charged_tokens, turn.cost_usd) == (1100, compute_cost(PRICE, 1000, 100))
 
 
 async def test_an_answer_that_the_model_was_never_asked_for_isnt_late() -> None:

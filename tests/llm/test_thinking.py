@@ -325,11 +325,11 @@ async def test_few_moves_are_thought_about_at_once_whoever_asks_for_many() -> No
         if len(asked) == MAX_CONCURRENT_MOVES:
             full.set()
         await full.wait()
-        return await chooses("odd", usage={"prompt_tokens": 10**6, "completion_tokens": 1, "total_tokens": 1})(
+        return await chooses("odd", usage={"prompt_tokens": 1, "completion_tokens": 100_000, "total_tokens": 1})(
             server, body, request
         )
 
-    async with model_server(waits) as server, thinker(server.base_url) as strategy:
+    async with model_server(waits) as server, thinker(server.base_url, max_tokens=400_000) as strategy:
         found = await asyncio.gather(*(strategy.choose(observe(f"R1M{number}")) for number in range(30)))
     assert len(asked) == MAX_CONCURRENT_MOVES
     assert [one.move for one in found].count("odd") == MAX_CONCURRENT_MOVES

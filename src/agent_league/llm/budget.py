@@ -29,8 +29,12 @@ TOKENS_PER_PRICE = 1_000_000
 """Prices are for so many tokens."""
 ROUNDING_USD = 1e-12
 """Sums of dollars may be so much too high."""
+UNSEEN_TOKENS = 16_000
+"""Tokens of a question or answer that a server may count and we don't see: instructions of its own, thinking."""
+EXCEEDED_LIMITS = 10
+"""An answer so many times as long as it may be is still believed: not every server holds to the limit."""
 MAX_TOKENS = 2**53
-"""Larger counts reported by a server are cut to this."""
+"""Larger counts reported by a server are told as this."""
 
 
 class BudgetExhausted(Exception):
@@ -77,6 +81,8 @@ class ModelTurn:
     tool_calls: int = 0
     question: PricedQuestion | None = None
     """The one that is being asked."""
+    disbelieved: str = ""
+    """What a server has counted that can't be true, and what is charged instead."""
     report: ReportedUsage | None = None
     """What the server has said of it."""
     input_tokens: int = 0
@@ -108,24 +114,37 @@ class ModelTurn:
         self.question, self.report = question, None
 
     def end_question(
-        self, listed_cost_usd: float | None = None, counted: tuple[int, int] | None = None, *, answer_length: int = 0
+        self,
+        listed_cost_usd: float | None = None,
+        counted: tuple[int, int] | None = None,
+        *,
+        answer_length: int = 0,
+        listed_price: ModelPrice | None = None,
     ) -> None:
         """Charge what a question has used: as `counted` or as the server has said, else by its length.
 
-        Does nothing if none is being asked. `listed_cost_usd` is the cost by the library's price list.
+        Does nothing if none is being asked. `listed_cost_usd` is the cost by the library's price list, which believes
+        every count; where we don't, it is reckoned anew by `listed_price`.
         """
         question, said = self.question, self.report or ReportedUsage()
         if question is None:
             return
         self.drop_question()
-        tokens = _believe_tokens(counted) or _believe_tokens((said.input_tokens, said.output_tokens))
+        tokens = _read_tokens(counted) or _read_tokens((said.input_tokens, said.output_tokens))
+        charged = (question.length // BYTES_PER_TOKEN, answer_length // BYTES_PER_TOKEN)
         if tokens is None:
-            charged = (question.length // BYTES_PER_TOKEN, answer_length // BYTES_PER_TOKEN)
             self.uncounted_tokens += sum(charged)
-        else:
+        elif _can_be_true(tokens, question, answer_length):
             charged = tokens
-            self.input_tokens = min(self.input_tokens + tokens[0], MAX_TOKENS)
-            self.output_tokens = min(self.output_tokens + tokens[1], MAX_TOKENS)
+            self.input_tokens += tokens[0]
+            self.output_tokens += tokens[1]
+        else:
+            self.uncounted_tokens += sum(charged)
+            self.disbelieved = (
+                f"{tokens[0]} tokens for a question of {question.length} bytes and {tokens[1]} for an answer of"
+                f" {answer_length}, which can't be true; {charged[0]} and {charged[1]} are charged"
+            )
+            listed_cost_usd = compute_cost(listed_price, *charged) if listed_price else None
         cost = listed_cost_usd if said.cost_usd is None else said.cost_usd
         if self.price is not None:
             cost = compute_cost(self.price, *charged)
@@ -210,7 +229,13 @@ def _describe_spent(is_spent: bool, spent: object) -> str:
     return "are spent" if is_spent else f"don't suffice for another question: {spent} are spent"
 
 
-def _believe_tokens(counted: tuple[int | None, int | None] | None) -> tuple[int, int] | None:
+def _can_be_true(tokens: tuple[int, int], question: PricedQuestion, answer_length: int) -> bool:
+    """Whether question and answer can have so many tokens: at most one for each byte, and what we don't see."""
+    longest = max(answer_length, EXCEEDED_LIMITS * question.answer_tokens)
+    return tokens[0] <= question.length + UNSEEN_TOKENS and tokens[1] <= longest + UNSEEN_TOKENS
+
+
+def _read_tokens(counted: tuple[int | None, int | None] | None) -> tuple[int, int] | None:
     """Return the tokens of a question and its answer; None if the server hasn't counted the question."""
     asked, answered = counted or (None, None)
     return (min(asked, MAX_TOKENS), min(max(answered or 0, 0), MAX_TOKENS)) if asked and asked > 0 else None

@@ -86,7 +86,7 @@ class LlmStrategy:
         self._concurrency_limit = asyncio.Semaphore(MAX_CONCURRENT_MOVES)
         self._running_turns: set[ModelTurn] = set()
         self._question_over = asyncio.Event()
-        self._exhaustion_reported = self._unpriced_reported = False
+        self._exhaustion_reported = self._unpriced_reported = self._disbelief_reported = False
         self._fallbacks_shown = 0
         self._advice_given: set[str] = set()
         self._log: JsonLogger | None = None
@@ -276,7 +276,11 @@ class LlmStrategy:
             used = response.usage
             listed = None if used.cost is None else max(float(used.cost), 0.0)
             length = len(ModelMessagesTypeAdapter.dump_json([response]))
-            turn.end_question(listed, (used.input_tokens, used.output_tokens), answer_length=length)
+            tokens = (used.input_tokens, used.output_tokens)
+            turn.end_question(listed, tokens, answer_length=length, listed_price=self._budget.price)
+        if turn.disbelieved and not self._disbelief_reported:
+            self._disbelief_reported = True
+            self._report_server_problem(f"The server of {self._settings.model} counts {turn.disbelieved}.")
         self._question_over.set()
         self._question_over = asyncio.Event()
 
@@ -304,9 +308,12 @@ class LlmStrategy:
 
     async def _probe_server(self, base_url: str) -> None:
         if problem := await find_server_problem(base_url, self._settings, self._key, self._http, self._headers):
-            self._remark(problem)
-            if self._log:
-                self._log.warning("model_server", problem=problem)
+            self._report_server_problem(problem)
+
+    def _report_server_problem(self, problem: str) -> None:
+        self._remark(problem)
+        if self._log:
+            self._log.warning("model_server", problem=problem)
 
     def _report_fallback(self, turn: ModelTurn, why: str) -> None:
         """Show the owner why the fallback plays, a few times; an exhausted budget and each advice are shown once."""
