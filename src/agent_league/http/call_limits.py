@@ -155,9 +155,11 @@ def find_good_token(body: bytes, bearer: str | None, is_good: TokenCheck | None)
     """Return the valid token of a call, from its Authorization header or its message."""
     if is_good is None:
         return None
+    if bearer and is_good(bearer):
+        return bearer
     found = TOKEN_PATTERN.search(body)
-    given = (bearer, found[1].decode() if found else None)
-    return next((token for token in given if token and is_good(token)), None)
+    token = found[1].decode() if found else None
+    return token if token and is_good(token) else None
 
 
 @dataclass(slots=True)
