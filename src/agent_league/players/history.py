@@ -18,7 +18,7 @@ from agent_league.storage.repositories import PlayerHistoryRepository
 
 MAX_GAMES = 10_000
 FORGET_BATCH_SIZE = 1_000
-SAVE_INTERVAL_SECONDS = 5.0
+SAVE_INTERVAL_SECONDS = 30.0
 SAVE_DELAY_PER_GAME = 0.05
 """Added to the save interval for each game in the file, so that a long history takes no larger share of time."""
 TEXT_FIELDS = ("match_id", "game_type", "opponent_id", "outcome")
