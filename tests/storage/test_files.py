@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import orjson
 import pytest
 
 from agent_league.log import JsonLogger
@@ -20,7 +21,7 @@ from agent_league.storage.files import (
     JsonLinesFile,
     ThrottledWriter,
     encode_json,
-    encode_json_fragment,
+    encode_json_part,
     parse_json,
     parse_json_by_entries,
     read_json_object,
@@ -56,7 +57,7 @@ def test_a_file_is_written_with_the_folders_it_needs(tmp_path: Path) -> None:
 def test_a_shorter_content_replaces_a_longer_one_whole(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_atomically(path, b"long content")
-    write_atomically(path, b"short")
+    write_atomically(path, b"sh", b"ort")
     assert path.read_bytes() == b"short"
 
 
@@ -138,10 +139,9 @@ def test_what_is_not_there_is_read_as_none(tmp_path: Path) -> None:
 
 def test_a_part_that_was_written_before_looks_like_one_that_was_not() -> None:
     part = {"names": ["Ada\n", "Grace"], "empty": [], "deeper": {"1": None, "2": [{}]}}
-    assert encode_json({"list": [encode_json_fragment(part, 2), encode_json_fragment([], 2)]}) == encode_json(
-        {"list": [part, []]}
-    )
-    assert encode_json({"one": encode_json_fragment(part, 1)}) == encode_json({"one": part})
+    parts = [orjson.Fragment(encode_json_part(one, 2)) for one in (part, [])]
+    assert encode_json({"list": parts}) == encode_json({"list": [part, []]})
+    assert encode_json({"one": orjson.Fragment(encode_json_part(part, 1))}) == encode_json({"one": part})
 
 
 ENTRIES = [{"a": "},\n    {"}, {"b": [[], {"entries": [{}]}, "\n  ]"]}, {}]

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from agent_league.storage import (
     RoundsRepository,
     StandingsRepository,
 )
+from agent_league.storage.files import encode_json
 from tests.conftest import BOUND
 
 ROOT = Path(__file__).parent.parent.parent
@@ -57,6 +59,28 @@ def test_rounds_are_saved_and_loaded(tmp_path: Path) -> None:
         "last_updated": NOW,
         "rounds": [{"round_id": 1, "matches": []}],
     }
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_rounds_that_were_encoded_before_are_written_as_all_at_once(tmp_path: Path, count: int) -> None:
+    repository = RoundsRepository(LEAGUE, tmp_path)
+    rounds = [
+        {"round_id": number, "title": "null, or [null]", "matches": [{"winner": None}]} for number in range(count)
+    ]
+    size = repository.save([repository.encode_round(one) if one["round_id"] else one for one in rounds], NOW)
+    whole = {"schema_version": "1.0.0", "league_id": LEAGUE, "last_updated": NOW, "rounds": rounds}
+    assert repository.path.read_bytes() == encode_json(whole)
+    assert size == repository.path.stat().st_size
+
+
+def test_writing_rounds_takes_no_second_copy_of_them(tmp_path: Path) -> None:
+    repository = RoundsRepository(LEAGUE, tmp_path)
+    rounds = [repository.encode_round({"round_id": 1, "matches": ["R1M1"] * 5_000})] * 100
+    tracemalloc.start()
+    size = repository.save(rounds, NOW)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < size / 10
 
 
 def test_matches_are_saved_listed_and_loaded(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ class LeagueProjections:
         self._standings = StandingsRepository(state.league_id, home)
         self._rounds = RoundsRepository(state.league_id, home)
         self._writer = ThrottledWriter(self._request_write, log)
-        self._round_cache: dict[int, tuple[str, orjson.Fragment]] = {}
+        self._round_cache: dict[int, tuple[str, bytes]] = {}
         """By round id: its status and its encoded JSON, valid until one of its matches changes."""
         self._is_write_due = False
         self._matches = MatchRepository(state.league_id, home)
@@ -189,7 +189,7 @@ class LeagueProjections:
         self._standings.save(rows, self._state.rounds_completed, now)
         self._writer.note_written_bytes(self._rounds.save([*map(self._encode_round, self._state.schedule.rounds)], now))
 
-    def _encode_round(self, round_: LeagueRound) -> orjson.Fragment:
+    def _encode_round(self, round_: LeagueRound) -> bytes:
         """Return a round as JSON, from the cache unless it changed."""
         status = self._queries.get_round_status(round_.round_id)
         known = self._round_cache.get(round_.round_id)

@@ -23,12 +23,12 @@ MAX_DEPTH = 150
 _MAX_WRITABLE_DEPTH = 254
 
 
-def write_atomically(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """Replace a file atomically: a reader sees the old content or the new, never a part."""
+def write_atomically(path: Path, *content: bytes, mode: int = 0o644) -> None:
+    """Replace a file atomically: a reader sees the old content or the new, never a part of all its pieces."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with os.fdopen(_create_file(beside, mode), "wb") as file:
-            file.write(content)
+            file.writelines(content)
         beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)
@@ -57,10 +57,10 @@ def encode_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE)
 
 
-def encode_json_fragment(value: Any, level: int) -> orjson.Fragment:
+def encode_json_part(value: Any, level: int) -> bytes:
     """Encode a value as it appears at this level of indentation, to reuse it in several larger texts."""
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
-    return orjson.Fragment(text.replace(b"\n", b"\n" + b"  " * level))
+    return text.replace(b"\n", b"\n" + b"  " * level)
 
 
 def parse_json(text: bytes) -> Any:

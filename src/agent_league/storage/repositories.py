@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from agent_league.storage.files import (
     encode_json,
-    encode_json_fragment,
+    encode_json_part,
     parse_json,
     read_json_object,
     write_atomically,
@@ -66,21 +64,22 @@ class RoundsRepository:
         }
 
     @staticmethod
-    def encode_round(round_: Mapping[str, Any]) -> orjson.Fragment:
+    def encode_round(round_: Mapping[str, Any]) -> bytes:
         """Encode a round for the file; callers may cache it to save unchanged rounds cheaply."""
-        return encode_json_fragment(round_, level=2)
+        return encode_json_part(round_, level=2)
 
-    def save(self, rounds: Sequence[Mapping[str, Any] | orjson.Fragment], last_updated: str) -> int:
-        """Write the file; returns its size in bytes."""
-        return write_json(
-            self.path,
-            {
-                "schema_version": SCHEMA_VERSION,
-                "league_id": self.league_id,
-                "last_updated": last_updated,
-                "rounds": list(rounds),
-            },
-        )
+    def save(self, rounds: Sequence[Mapping[str, Any] | bytes], last_updated: str) -> int:
+        """Write the file piece by piece, as its whole text may take megabytes; returns its size in bytes."""
+        head = {"schema_version": SCHEMA_VERSION, "league_id": self.league_id, "last_updated": last_updated}
+        if not rounds:
+            return write_json(self.path, {**head, "rounds": []})
+        begin, _, end = encode_json({**head, "rounds": [None]}).rpartition(b"null")
+        pieces = [begin]
+        for round_ in rounds:
+            pieces += (round_ if isinstance(round_, bytes) else self.encode_round(round_), b",\n    ")
+        pieces[-1] = end
+        write_atomically(self.path, *pieces)
+        return sum(map(len, pieces))
 
 
 class MatchRepository:
