@@ -69,6 +69,12 @@ def test_a_technical_loss_is_no_points_and_the_other_wins() -> None:
     assert made.get_tally("P01").technical_losses == 0
 
 
+def test_the_same_encounter_of_several_players_is_kept_once() -> None:
+    made = table("A B C", result("A", "B", "A"), result("C", "B", "C"))
+    assert made.get_tally("A").opponents == [("B", 1.0)]
+    assert made.get_tally("A").opponents[0] is made.get_tally("C").opponents[0]
+
+
 def test_where_both_fail_both_lose_without_points() -> None:
     made = table("P01 P02", result("P01", "P02", None, Outcome.TECHNICAL_LOSS))
     assert counts(made, "P01") == counts(made, "P02") == (1, 0, 0, 1, 0)

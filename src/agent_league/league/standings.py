@@ -54,6 +54,8 @@ class StandingsTable:
         self._tallies: dict[str, PlayerTally] = {}
         self._points_by_opponent: dict[str, dict[str, int]] = {}
         """Player id -> opponent id -> points against that opponent."""
+        self._encounters: dict[tuple[str, float], tuple[str, float]] = {}
+        """Each opponent with each share of a match, once, for the tallies of all who met it so."""
         self._rows: tuple[StandingsRow, ...] | None = None
         for player_id, display_name in names.items():
             self.add_player(player_id, display_name)
@@ -89,7 +91,8 @@ class StandingsTable:
             else:
                 tally.losses += 1
                 tally.technical_losses += result.outcome is Outcome.TECHNICAL_LOSS
-            tally.opponents.append((opponent_id, share))
+            encounter = (opponent_id, share)
+            tally.opponents.append(self._encounters.setdefault(encounter, encounter))
             against = self._points_by_opponent[player_id]
             against[opponent_id] = against.get(opponent_id, 0) + points
 
