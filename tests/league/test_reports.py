@@ -17,7 +17,7 @@ from agent_league.league.reports import (
     find_report,
     parse_reported_result,
 )
-from agent_league.model.results import Outcome, Scoring, Termination
+from agent_league.model.results import MatchResult, Outcome, Scoring, Termination
 from agent_league.model.schedule import Pairing
 from agent_league.protocol.v2.match import ReportedResult
 from agent_league.text import MAX_SENTENCE, shorten
@@ -28,6 +28,14 @@ WON = {"winner": "P01", "score": {"P01": 3, "P02": 0}}
 
 def read(scoring: Scoring | None = None, **told: Any) -> Any:
     return build_match_result(PAIRING, ReportedResult.model_validate({"winner": None, **told}), scoring or Scoring())
+
+
+def test_results_in_which_nobody_failed_share_what_they_note() -> None:
+    one, other = read(terminations={"P01": "sunstroke"}), read()
+    assert one.terminations is other.terminations
+    again = MatchResult.from_json(PAIRING, one.to_json())
+    assert (again.terminations, again.tolerated) == ({}, {})
+    assert again.terminations is again.tolerated is one.terminations
 
 
 def result(message: Any) -> dict[str, Any]:

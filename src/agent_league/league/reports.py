@@ -14,6 +14,7 @@ from agent_league.errors import ErrorCode, Refusal
 from agent_league.model.model_usage import read_usage
 from agent_league.model.results import (
     CORRECTED_KEY,
+    NONE_NOTED,
     OVERRULED_KEY,
     UNREPORTED_KEY,
     MatchResult,
@@ -46,8 +47,6 @@ MISSING_RESULT = "a report without a result, booked by its details"
 CONTRADICTED_RESULT = "a report whose result contradicts its details, booked by these"
 RESERVED_DETAILS = (CORRECTED_KEY, OVERRULED_KEY, UNREPORTED_KEY)
 """Keys of the details that only the league itself may set."""
-NO_DEVIATIONS: Mapping[str, tuple[str, ...]] = {}
-"""Shared by the many results without deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +147,8 @@ def build_match_result(pairing: Pairing, reported: ReportedResult, scoring: Scor
         outcome=outcome,
         winner=None if reported.winner is None else players[players.index(reported.winner)],  # reuses the known string
         details=_clean_details(reported.details),
-        terminations=terminations,
-        tolerated=tolerated or NO_DEVIATIONS,
+        terminations=terminations or NONE_NOTED,
+        tolerated=tolerated or NONE_NOTED,
         usage=read_usage(reported.usage, players),
     )
 

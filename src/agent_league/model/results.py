@@ -22,6 +22,8 @@ CORRECTED_KEY = "corrected"
 """Key in the details of a match that an organiser has corrected: the action and its reason."""
 FOLLOWS_KEY = "follows"
 """Key beside that reason, for a match that was set aside: the match whose correction sent other players on."""
+NONE_NOTED: Mapping[str, Any] = {}
+"""Shared by the many results in which nobody failed, or nothing was tolerated."""
 VOID_REASON = "void: counts for nobody"
 """Reason that the players of a void match are told."""
 
@@ -214,8 +216,8 @@ class MatchResult:
             outcome=Outcome(data["outcome"]),
             winner=data["winner"],
             details=ResultDetails.from_mapping(data["details"]),
-            terminations={player_id: Termination(how) for player_id, how in data["terminations"].items()},
-            tolerated={player_id: tuple(texts) for player_id, texts in data.get("tolerated", {}).items()},
+            terminations={player_id: Termination(how) for player_id, how in data["terminations"].items()} or NONE_NOTED,
+            tolerated={player_id: tuple(texts) for player_id, texts in data.get("tolerated", {}).items()} or NONE_NOTED,
             usage=read_usage(data.get("usage"), pairing.players),
         )
 
