@@ -1,5 +1,6 @@
 """The chronicle: places after each round, form, news, and how long the rest will take."""
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
-from agent_league.web.league_reader import FORM_LENGTH, MOST_NEWS, MOST_REFUSED, LeagueHistory
+from agent_league.web.league_reader import FORM_LENGTH, MOST_NEWS, MOST_REFUSED, LeagueHistory, RoundRank, RoundRanks
 from tests.web.seasons import NOW, SteppedClock, play_on, season_of
 
 
@@ -39,6 +40,23 @@ def test_the_last_places_are_those_of_the_table() -> None:
     season = season_of(5)
     chronicle = LeagueHistory(season)
     assert ranks(chronicle, 5) == [row.player_id for row in season.standings()]
+
+
+def test_places_are_found_by_player_the_leader_first() -> None:
+    season = season_of(5)
+    places, rows = LeagueHistory(season).ranks_by_round[-1], season.standings()
+    assert [*places.items()] == [(row.player_id, RoundRank(row.shared_rank, row.points)) for row in rows]
+    assert [*places.to_dict().items()] == [*places.items()]
+    assert "P99" not in places
+
+
+def test_a_place_takes_less_memory_than_an_object() -> None:
+    rows = season_of(5).standings() * 100
+    tracemalloc.start()
+    kept = [RoundRanks(rows) for _ in range(20)]
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert taken / (len(kept) * len(rows)) < 30
 
 
 @pytest.mark.parametrize(("played", "round_before"), [(0, None), (1, None), (2, None), (3, 1), (4, 1), (5, 2), (6, 2)])

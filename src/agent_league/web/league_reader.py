@@ -4,8 +4,9 @@
 """
 
 import asyncio
+from array import array
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
@@ -43,7 +44,7 @@ from agent_league.model.events import (
     StoreChanged,
 )
 from agent_league.model.looks import NO_LOOK, PlayerLook
-from agent_league.model.results import MatchResult
+from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.storage.base import SavedSeason
 from agent_league.storage.paths import DataPaths
 from agent_league.text import find_telling_ends
@@ -72,6 +73,34 @@ class RoundRank:
     points: int
 
 
+class RoundRanks(Mapping[str, RoundRank]):
+    """The rank and points of every player after a round, best first, in a fraction of a dict's memory."""
+
+    __slots__ = ("_player_ids", "_points", "_ranks")
+
+    def __init__(self, rows: Sequence[StandingsRow]) -> None:
+        self._player_ids = tuple(row.player_id for row in rows)
+        self._ranks = array("i", [row.shared_rank for row in rows])
+        self._points = array("q", [row.points for row in rows])
+
+    def __getitem__(self, player_id: str) -> RoundRank:
+        try:
+            place = self._player_ids.index(player_id)
+        except ValueError:
+            raise KeyError(player_id) from None
+        return RoundRank(self._ranks[place], self._points[place])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._player_ids)
+
+    def __len__(self) -> int:
+        return len(self._player_ids)
+
+    def to_dict(self) -> dict[str, RoundRank]:
+        """All of them at once, for those who look up many."""
+        return dict(zip(self._player_ids, map(RoundRank, self._ranks, self._points), strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class NewsItem:
     """An event with its time; None if it happened before this process listened."""
@@ -91,7 +120,7 @@ class LeagueHistory:
         self._league_state = season
         self._clock = clock or SystemClock()
         self.version = 0
-        self.ranks_by_round: list[dict[str, RoundRank]] = []
+        self.ranks_by_round: list[RoundRanks] = []
         """For each completed round, the rank of every player after it."""
         self.news: deque[NewsItem] = deque(maxlen=MOST_NEWS)
         """Latest news items, newest last."""
@@ -127,7 +156,7 @@ class LeagueHistory:
         rounds = self._league_state.schedule.rounds
         in_play = done < len(rounds) and any(p.match_id in self._league_state.results for p in rounds[done].pairings)
         last = done if in_play else done - 1
-        return self.ranks_by_round[last - 1] if 0 < last <= len(self.ranks_by_round) else {}
+        return self.ranks_by_round[last - 1].to_dict() if 0 < last <= len(self.ranks_by_round) else {}
 
     def seconds_left(self) -> float | None:
         """Estimate the remaining seconds at the pace so far; None if there is no basis for it."""
@@ -168,9 +197,7 @@ class LeagueHistory:
                 if event.result.round_id <= len(self.ranks_by_round):
                     self._rebuild_from_results()  # of a match that was played again, or corrected
             case RoundCompleted() if event.round_id == len(self.ranks_by_round) + 1:
-                self.ranks_by_round.append(
-                    {row.player_id: RoundRank(row.shared_rank, row.points) for row in event.standings}
-                )
+                self.ranks_by_round.append(RoundRanks(event.standings))
             case LeagueCompleted() if self.started_at:
                 self.ended_at = now
             case PauseChanged():
@@ -216,9 +243,7 @@ class LeagueHistory:
         """Recompute ranks, recent results and news from the stored results, for a league that was resumed."""
         season = self._league_state
         self.recent_results = {}
-        self.ranks_by_round = [
-            {row.player_id: RoundRank(row.shared_rank, row.points) for row in rows} for rows in season.iter_standings()
-        ]
+        self.ranks_by_round = [*map(RoundRanks, season.iter_standings())]
         for result in season.results.values():
             self._add_recent_result(result)
         if not self.news:
