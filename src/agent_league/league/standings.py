@@ -23,7 +23,10 @@ class PlayerTally:
     """The opponent of each match, and the share of the match that was won: 1, 0.5 or 0."""
     byes: int = 0
     """Byes that count as a win."""
-    points_by_round: dict[int, int] = field(default_factory=dict)
+    last_round: int = 0
+    """The last round that was counted, even if it gave no points."""
+    points_times_round: int = 0
+    """The sum of the points of each round, times its number: what a progressive score needs of all rounds."""
 
 
 class StandingsTable:
@@ -106,7 +109,8 @@ class StandingsTable:
     @staticmethod
     def _add_points(tally: PlayerTally, points: int, round_id: int) -> None:
         tally.points += points
-        tally.points_by_round[round_id] = tally.points_by_round.get(round_id, 0) + points
+        tally.points_times_round += points * round_id
+        tally.last_round = max(tally.last_round, round_id)
 
     def rank_again(self) -> None:
         """Rank the players anew when they are asked for, because a round that was paired may change their ranks."""
@@ -222,9 +226,9 @@ def _compute_sonneborn_berger(tallies: Tallies, player_id: str) -> float:
 
 def _compute_progressive(tallies: Tallies, player_id: str) -> float:
     """The sum of a player's points after each round, so that early points count more."""
-    by_round = tallies[player_id].points_by_round
-    last = max((max(tally.points_by_round, default=0) for tally in tallies.values()), default=0)
-    return sum(points * (last - round_id + 1) for round_id, points in by_round.items())
+    last = max(tally.last_round for tally in tallies.values())
+    tally = tallies[player_id]
+    return tally.points * (last + 1) - tally.points_times_round
 
 
 LESS_IS_BETTER = ("losses", "technical_losses")
