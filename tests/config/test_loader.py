@@ -225,6 +225,8 @@ WRONG: list[tuple[str, str, Any, str]] = [
     (LEAGUE, "game_type", MISSING, "is missing"),
     (LEAGUE, "game_parameters", [1], "object"),
     (LEAGUE, "scoring.win_points", "3", "integer"),
+    (LEAGUE, "scoring.win_points", 2**64, "less than or equal to 1000000"),
+    (LEAGUE, "scoring.loss_points", -(2**64), "greater than or equal to -1000000"),
     (LEAGUE, "scoring.tiebreakers.1", "beauty", "'head_to_head'"),
     (LEAGUE, "scheduling.format", 5, "string"),
     (LEAGUE, "scheduling.seeding", "beauty", "'rating'"),

@@ -82,6 +82,7 @@ PublicUrl = Annotated[str, AfterValidator(_check_public_url)]
 ProxyAddress = Annotated[str, AfterValidator(_check_proxy)]
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 AttemptCount = Annotated[int, Field(ge=1, le=100)]
+Points = Annotated[int, Field(ge=-1_000_000, le=1_000_000)]
 DelaySeconds = Annotated[float, Field(ge=0, le=3600)]
 Tiebreaker = Literal[
     "wins",
@@ -343,13 +344,13 @@ class AgentsConfig(ConfigModel):
 
 
 class ScoringConfig(ConfigModel):
-    win_points: int = 3
+    win_points: Points = 3
     """Points for a match that was won."""
-    draw_points: int = 1
+    draw_points: Points = 1
     """Points for a draw."""
-    loss_points: int = 0
+    loss_points: Points = 0
     """Points for a match that was lost."""
-    technical_loss_points: int = 0
+    technical_loss_points: Points = 0
     """Points for a match that was lost by silence or by answers that can't be used."""
     tiebreakers: tuple[Tiebreaker, ...] = ("wins", "head_to_head", "draws")
     """What separates players with the same points, in order; a Swiss league whose file names none has
