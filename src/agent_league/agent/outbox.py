@@ -16,8 +16,8 @@ from agent_league.errors import BadAnswer, CallFailed, PeerRefused
 MAX_AWAITED_FAILURES = 2
 MAX_WAITING = 64
 """Notices queued for one peer; the oldest are dropped beyond that."""
-MAX_LANES = 8
-"""Peers that are served at the same time; the others wait for a lane."""
+MAX_LANES = 32
+"""Peers that are served at the same time; the others wait for a lane. Those of one process get a table together."""
 LANE_SECONDS = 0.05
 """Seconds after which a slow peer's lane is given to another worker."""
 MAX_ACTIVE_PEERS = 64
