@@ -139,7 +139,7 @@ def test_what_is_not_there_is_read_as_none(tmp_path: Path) -> None:
 
 def test_a_part_that_was_written_before_looks_like_one_that_was_not() -> None:
     part = {"names": ["Ada\n", "Grace"], "empty": [], "deeper": {"1": None, "2": [{}]}}
-    parts = [orjson.Fragment(encode_json_part(one, 2)) for one in (part, [])]
+    parts = [orjson.Fragment(encode_json_part(part, 2)), orjson.Fragment(encode_json_part([], 2))]
     assert encode_json({"list": parts}) == encode_json({"list": [part, []]})
     assert encode_json({"one": orjson.Fragment(encode_json_part(part, 1))}) == encode_json({"one": part})
 
