@@ -188,10 +188,10 @@ async def test_a_port_that_was_chosen_for_an_agent_is_its_own_until_it_ends(smal
     port, held = choose_port(None, *place, dial_out=False)
     assert held is not None
     assert choose_port(None, *place, dial_out=True) == (first + 1, None), "a seat that dials out holds nothing"
-    seat = replace(small.players[0], port=port, host=place[0], held=held)
+    seat = replace(small.players[0], port=port, host=place[0], held_socket=held)
     check_ports([seat])
     with pytest.raises(PortInUse):
-        check_ports([replace(seat, held=None)])
+        check_ports([replace(seat, held_socket=None)])
     stop, ready = asyncio.Event(), asyncio.Event()
     serving = asyncio.create_task(serve_agents([seat], stop, ready=ready.set))
     async with asyncio.timeout(BOUND), aiohttp.ClientSession() as session:

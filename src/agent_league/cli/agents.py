@@ -93,7 +93,7 @@ def referee(
             check_games(loader, known.game_types, "agents/agents_config.json" if entry else "defaults/referee.json")
     manager = resolve_sign_up(manager, key_file, loader, league_id)
     host = choose_listen_host(host, manager)
-    port, held = choose_port(port, host, system.network.default_referee_port_range, dial_out=dial_out)
+    port, held_socket = choose_port(port, host, system.network.default_referee_port_range, dial_out=dial_out)
     identity = RefereeSettings(
         system=system,
         games=loader.load_games_registry(),
@@ -112,7 +112,7 @@ def referee(
         player_addresses={entry.player_id: entry.default_endpoint for entry in loader.load_agents().players},
     )
     _check_dial_out(public_url, dial_out=dial_out)
-    _serve_agent(RefereePlan(identity, port, host, held=held, dial_out=dial_out))
+    _serve_agent(RefereePlan(identity, port, host, held_socket=held_socket, dial_out=dial_out))
 
 
 def player(
@@ -231,7 +231,7 @@ def player(
     _remark_missing_games(game or ())
     manager = resolve_sign_up(manager, key_file, loader, league_id)
     host = choose_listen_host(host, manager)
-    port, held = choose_port(port, host, system.network.default_player_port_range, dial_out=dial_out)
+    port, held_socket = choose_port(port, host, system.network.default_player_port_range, dial_out=dial_out)
     identity = PlayerSettings(
         system=system.without_caller_checks() if practice else system,
         home=home,
@@ -250,7 +250,9 @@ def player(
         protocol=f"league.{protocol}",
     )
     _check_dial_out(public_url, dial_out=dial_out)
-    _serve_agent(PlayerPlan(identity, port, host, held=held, strategy=chosen, defaults=defaults, dial_out=dial_out))
+    _serve_agent(
+        PlayerPlan(identity, port, host, held_socket=held_socket, strategy=chosen, defaults=defaults, dial_out=dial_out)
+    )
 
 
 def _list_given_options(context: typer.Context) -> set[str]:

@@ -79,7 +79,7 @@ def invite_a2a(
     display_name = name or agent.choose_name("choose another with --name")
     manager = resolve_sign_up(to, key_file, loader)
     host = choose_listen_host(host, manager)
-    port, held = choose_port(port, host, system.network.default_player_port_range, dial_out=dial_out)
+    port, held_socket = choose_port(port, host, system.network.default_player_port_range, dial_out=dial_out)
     identity = PlayerSettings(
         system=system,
         home=home,
@@ -91,7 +91,9 @@ def invite_a2a(
         game_types=tuple(game or ("even_odd", "*")),
         exit_when_done=exit_when_done,
     )
-    seat = PlayerPlan(identity, port, host, held=held, strategy=A2aStrategy(agent, headers), dial_out=dial_out)
+    seat = PlayerPlan(
+        identity, port, host, held_socket=held_socket, strategy=A2aStrategy(agent, headers), dial_out=dial_out
+    )
     check_ports([seat])
 
     def show_ready() -> None:

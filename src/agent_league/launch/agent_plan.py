@@ -60,7 +60,7 @@ class AgentPlan(ABC):
     host: str = LOOPBACK
     port_option: str = "--port"
     """The command-line option that chooses another port, for error messages."""
-    held: socket.socket | None = None
+    held_socket: socket.socket | None = None
     """What listens at the port already, so that nobody else can; None: nothing does."""
 
     @property

@@ -81,8 +81,8 @@ async def serve_agents(
         served = [seat for seat in seats if seat not in dialled]
         linked: dict[bytes, LinkTarget] = {}
         for seat in served:
-            held = seat.held or bind_socket(seat.host, seat.port, seat.title, _port_hint(seat), BACKLOG)
-            sockets.append(held)
+            found = seat.held_socket or bind_socket(seat.host, seat.port, seat.title, _port_hint(seat), BACKLOG)
+            sockets.append(found)
         for seat, bound in zip(offer_links(served) if has_links else served, sockets, strict=True):
             agent, app = make_agent_and_app(seat, carrier, watchers)
             agents.append(agent)
@@ -265,7 +265,7 @@ def check_ports(seats: Sequence[AgentPlan]) -> None:
         if isinstance(seat, PlayerPlan | RefereePlan) and seat.dial_out:
             continue
         try:
-            if seat.held is None:
+            if seat.held_socket is None:
                 bind_socket(seat.host, seat.port, seat.title, _port_hint(seat)).close()
         except PortInUse:
             holder = describe_port_holder(seat.port)
@@ -280,9 +280,9 @@ def check_ports(seats: Sequence[AgentPlan]) -> None:
 
 def find_free_port(host: str, ports: tuple[int, int]) -> int:
     """Return the first free port of a range, which others may take meanwhile; raises UserError if there is none."""
-    port, held = hold_free_port(host, ports)
-    if held:
-        held.close()
+    port, held_socket = _hold_free_port(host, ports)
+    if held_socket:
+        held_socket.close()
     return port
 
 
@@ -292,10 +292,10 @@ def choose_port(
     """Return the port that somebody named, else a free one, and what holds it for an agent that will listen there."""
     if port or dial_out:
         return port or find_free_port(host, ports), None
-    return hold_free_port(host, ports)
+    return _hold_free_port(host, ports)
 
 
-def hold_free_port(host: str, ports: tuple[int, int]) -> tuple[int, socket.socket | None]:
+def _hold_free_port(host: str, ports: tuple[int, int]) -> tuple[int, socket.socket | None]:
     """Return the first free port of a range, and what listens there from now on; raises UserError if there is none.
 
     Nothing listens if host or port can't be, which `check_ports` reports with the agent's name.
